@@ -1,7 +1,8 @@
 """Run by an environment that has DGL: runs the partition tools of DGL's repository on chunked graphs.
 
 ``dgl_tools_client.py TOOLS JOBS.json``: TOOLS is the folder ``tools`` of a checkout, a job says ``chunked``, ``out``, ``parts``,
-``ranks``, ``seed`` and ``port``. Nodes are assigned in ``OUT.assigned``, then dispatched to ``OUT``, without ssh.
+``ranks``, ``seed``, ``port`` and whether ``OUT.assigned`` is there. Else nodes are assigned in that folder; then they are
+dispatched to ``OUT``, without ssh.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def main(tools: Path, jobs: list[dict]) -> None:
     """Do all jobs."""
     sys.path[:0] = [str(tools / "partition_algo"), str(tools)]
     for job in jobs:
-        scatter_out(tools, job)
+        if not job["is_assigned"]:
+            scatter_out(tools, job)
     for job in jobs:
         dispatch(tools, job)
 

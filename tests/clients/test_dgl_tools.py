@@ -32,6 +32,13 @@ CASES = {
     "temporal": ("temporal", {"masks": False}, 2, 1),
     "temporal-ranks": ("temporal", {"chunks": 2, "data": "parquet"}, 2, 2),
 }
+# Cases whose nodes are assigned by our own `partition --assignment-only`, not by DGL's random_partition.py: its method.
+ASSIGNED = {"homogeneous-ldg": "ldg", "heterogeneous-fennel": "fennel", "string_ids-hash": "hash"}
+CASES |= {
+    "homogeneous-ldg": ("homogeneous", {"chunks": 3}, 3, 1),
+    "heterogeneous-fennel": ("heterogeneous", {"edges": "csv", "chunks": 2}, 2, 2),
+    "string_ids-hash": ("string_ids", {"chunks": 2}, 2, 1),
+}
 _SEED = 3  # with it, each partition has nodes and edges of all types, which DGL 2.1 asks for
 _MASKS = ("train_mask", "val_mask", "test_mask")
 
@@ -59,7 +66,11 @@ def dispatched(tmp_path_factory):
         graphprep.export(str(store), str(chunked), "dgl-chunked", **options)
         made[case] = store, chunked, root / case, root / f"{case}-ours"
         job = {"chunked": str(chunked), "out": str(root / case), "parts": parts, "ranks": ranks, "seed": _SEED}
-        jobs.append({**job, "port": _free_port()})
+        jobs.append({**job, "port": _free_port(), "is_assigned": case in ASSIGNED})
+        if case in ASSIGNED:
+            balance = {"balance": ("type",)} if ASSIGNED[case] != "hash" else {}
+            given = {"by": ASSIGNED[case], "partitions": parts, "assignment_only": True, **balance}
+            graphprep.partition(store, root / f"{case}.assigned", **given)
     (root / "jobs.json").write_text(json.dumps(jobs))
     GRAPHBOLT.run("dgl_tools_client.py", tools, root / "jobs.json")
     for case, (store, _, parts, ours) in made.items():
