@@ -1,6 +1,6 @@
 """The texts of nodes and edges from which DGL's ``pm_dglpart`` has ParMETIS partition a graph of several types.
 
-Source: DGL, user guide 7.4 and ``tools/write_mag.py``.
+Source: DGL, ``tools/write_mag.py``; ParMETIS, ``programs/dglpart.c``.
 """
 
 from __future__ import annotations
