@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
@@ -25,14 +23,13 @@ LEAST_SCATTERED = 1 << 15  # fewer edges wait for others: each segment costs som
 _LEAST_ID_BITS = 16  # with fewer, too few edges could be packed at a time
 
 
-@dataclass(frozen=True, eq=False)
-class BucketPlan:
+class BucketPlan(NamedTuple):
     """How a type's rows are cut: bucket b holds rows [b * 2^shift, (b + 1) * 2^shift)."""
 
     num_rows: int
     shift: int
 
-    @cached_property
+    @property
     def num_buckets(self) -> int:
         """Return the number of buckets, at least one."""
         return max(1, -(-self.num_rows >> self.shift))
@@ -94,8 +91,7 @@ class WriteBuffer:
         self.held_bytes = 0
 
 
-@dataclass(frozen=True, eq=False)
-class EdgeRows:
+class EdgeRows(NamedTuple):
     """Edges of one type, one after another: owners and other ends of one dtype, uint32 or uint64, and what goes with them.
 
     ``ids`` are their edge IDs (uint64); an int is the first of IDs that count up. ``keys`` (uint64) are those of the neighbour

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import methodcaller
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -46,8 +46,7 @@ class BuildRules(NamedTuple):
     threads: int
 
 
-@dataclass(frozen=True, eq=False)
-class BuiltTask:
+class BuiltTask(NamedTuple):
     """A built piece: lengths of its rows, then for each entry the other end, its edge ID and, in a second layout, its edge row.
 
     ``lengths`` are those within the piece, ``counts`` those of whole rows where a row begins here. ``arrival`` (edge IDs,
@@ -78,8 +77,7 @@ class BuiltTask:
         return (low + int(filled[0]), int(self.others[0])), (low + int(filled[-1]), int(self.others[-1]))
 
 
-@dataclass(frozen=True, eq=False)
-class LayoutBuilder:
+class LayoutBuilder(NamedTuple):
     """Builds one layout of one edge type; ``edge_rows`` says that edges bring their edge rows.
 
     ``id_dtype`` is that of the edge IDs, None where they are not wanted; ``keys`` says that order keys are.
@@ -159,12 +157,12 @@ class LayoutBuilder:
         if self.edges.order == "id":
             records = kernels.sort_records(records, 0, packing.id_bits, packing.id_bits + packing.other_bits)
         segments = one_segment(records, packing, plan.shift)
-        built = self._place(replace(task, num_buckets=1), segments, 0, 0, num_ids, self.edge_rows, is_sorted=True)
+        built = self._place(task._replace(num_buckets=1), segments, 0, 0, num_ids, self.edge_rows, is_sorted=True)
         if built.position is None:
             return built
         edge_rows = np.empty(built.others.size, np.int64)
         edge_rows[built.position] = records[:, packing.word("edge_row")].view(np.int64)
-        return replace(built, task=task, edge_rows=edge_rows, arrival=None, position=None)
+        return built._replace(task=task, edge_rows=edge_rows, arrival=None, position=None)
 
     def _order(self, task: BuildTask, positions: bool) -> BuiltTask:
         """Build from arrays of the records' fields: for orders by a key, and what travels along."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,7 @@ _BINS = 1 << 12
 _MOST_FILTERED = 1 << 16  # records that are looked through at a time, where a task is but a part of its bucket
 
 
-@dataclass(frozen=True, eq=False)
-class BuildTask:
+class BuildTask(NamedTuple):
     """A piece of a bucket that is built at once: rows [low, high). Several buckets may be built at once as they are.
 
     Of a row that is too long it holds only the edges with an order value in ``values`` and an edge ID in ``ids`` (both
@@ -184,8 +184,8 @@ def _cut_by_count(counts: Ints, most: int) -> Iterator[tuple[int, int]]:
 def _cut_row(edges: EdgeRuns, task: BuildTask, total: int, most: int) -> Iterator[BuildTask]:
     """Cut one row; its length goes with the first piece."""
     counts = np.array([total], np.int64)
-    for piece in _cut_range(edges, replace(task, row_counts=counts), most, by_id=False):
-        yield replace(piece, row_counts=counts)
+    for piece in _cut_range(edges, task._replace(row_counts=counts), most, by_id=False):
+        yield piece._replace(row_counts=counts)
         counts = np.zeros(0, np.int64)
 
 
@@ -193,7 +193,7 @@ def _cut_range(edges: EdgeRuns, task: BuildTask, most: int, by_id: bool) -> Iter
     """Cut a task's range of order values, or of edge IDs, by a histogram; ranges that hold too much are cut again."""
     first, last = _bounds(edges, task, by_id)
     if not by_id and last - first == 1:
-        yield from _cut_range(edges, replace(task, values=(first, last)), most, by_id=True)
+        yield from _cut_range(edges, task._replace(values=(first, last)), most, by_id=True)
         return
     width = -(-(last - first) // _BINS)
     bins = -(-(last - first) // width)
@@ -202,7 +202,7 @@ def _cut_range(edges: EdgeRuns, task: BuildTask, most: int, by_id: bool) -> Iter
         counts += np.bincount(((values - np.uint64(first)) // np.uint64(width)).astype(np.int64), minlength=bins)
     for start, stop in _cut_by_count(counts, most):
         inner = (first + start * width, min(first + stop * width, last))
-        piece = replace(task, ids=inner) if by_id else replace(task, values=inner)
+        piece = task._replace(ids=inner) if by_id else task._replace(values=inner)
         if counts[start:stop].sum() > 2 * most:
             yield from _cut_range(edges, piece, most, by_id)
         else:

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,8 +65,7 @@ class Need(NamedTuple):
     sizes: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class MemoryPlan:
+class MemoryPlan(NamedTuple):
     """How a memory limit is shared out, in bytes.
 
     ``held_bytes`` were in use before. ``pool_bytes`` bounds all runs, ``working_bytes`` all work in progress, ``cap_bytes``

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from graphprep.model.errors import DataError
 
@@ -12,8 +11,7 @@ MOST_COUNT = 2**63 - 1  # IDs are int64
 _MOST_DIGITS = 19
 
 
-@dataclass(frozen=True)
-class TypeCounts:
+class TypeCounts(NamedTuple):
     """Counts of one side, nodes or edges, in the order of the types.
 
     ``per_chunk`` ([types][chunks]; the numbers of chunks may differ) is None where only totals are known. ``key`` is the

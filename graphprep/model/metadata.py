@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphprep.model.schema import EdgeType, EdgeTypeSchema, Layout, NodeTypeSchema, edge_type_text, parse_edge_type
 
@@ -48,8 +48,7 @@ def part_name(part: int, num_parts: int) -> str:
     return f"part-{part:0{max(5, len(str(num_parts - 1)))}d}"
 
 
-@dataclass(frozen=True)
-class ArrayEntry:
+class ArrayEntry(NamedTuple):
     """One array of a partition: ``path`` is relative to the partition's folder, ``num_bytes`` the file's size."""
 
     path: str
@@ -90,8 +89,7 @@ class Manifest:
         return cls(value["part"], tuple(ArrayEntry.from_json(entry) for entry in value["arrays"]))
 
 
-@dataclass(frozen=True)
-class PartEntry:
+class PartEntry(NamedTuple):
     """Where a partition lies and what its manifest must be."""
 
     path: str
@@ -154,7 +152,7 @@ class GraphMetadata:
             "layouts": list(self.layouts),
             "node_schema": dict(zip(self.node_types, map(NodeTypeSchema.to_json, self.node_schemas), strict=True)),
             "edge_schema": dict(zip(edge_names, map(EdgeTypeSchema.to_json, self.edge_schemas), strict=True)),
-            "parts": list(map(asdict, self.parts)),
+            "parts": list(map(PartEntry._asdict, self.parts)),
         }
 
     @classmethod

@@ -5,18 +5,16 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
-from typing import cast
+from typing import NamedTuple, cast
 
 from graphprep.model.errors import UsageError
 
 
-@dataclass(frozen=True, eq=False)
-class Plugins:
+class Plugins(NamedTuple):
     """What is registered under ``group``, and ``built_in``, which also works from a checkout that is not installed.
 
     ``word`` is what messages call one of them; ``choose`` says what to do where two packages have one name.

@@ -65,7 +65,7 @@ def starve(monkeypatch):
 
     def starve_to(pool_bytes: int, cap_bytes: int, bucket_bytes: int) -> None:
         sizes = {"pool_bytes": pool_bytes, "cap_bytes": cap_bytes, "bucket_bytes": bucket_bytes, "task_bytes": bucket_bytes}
-        monkeypatch.setattr(pipeline, "plan_memory", lambda options: replace(plan_memory(options), **sizes))
+        monkeypatch.setattr(pipeline, "plan_memory", lambda options: plan_memory(options)._replace(**sizes))
 
     return starve_to
 

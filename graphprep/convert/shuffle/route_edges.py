@@ -350,7 +350,7 @@ def _add_edges(routing: Routing, route: EdgeRoute, total: TypeTotal) -> int:
             buckets.add_scattered(scattered, first)
         for rows in some:
             assert isinstance(rows.ids, int)
-            buckets.add(replace(rows, ids=first + rows.ids))
+            buckets.add(rows._replace(ids=first + rows.ids))
     route.num_edges += total.num_edges
     route.checksum = (route.checksum + total.checksum) % 2**64
     csc = routing.primary == "csc"

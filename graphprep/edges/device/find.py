@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NoReturn
 
-from graphprep.edges.device.arrays import device_of
 from graphprep.edges.device.guard import FoundDevice, OpenDevice, guarded
 from graphprep.engine.budget import parse_device_memory
 from graphprep.engine.ledger import Ledger, MemoryPlan
@@ -64,6 +63,8 @@ def graphs_on_device(arrays: Sequence[object], device: str | None) -> DeviceGrap
 
     Raises UsageError where they lie on several, or elsewhere than ``device`` says.
     """
+    from graphprep.edges.device.arrays import device_of
+
     index = device_of(arrays, device)
     if index is None:
         return None
@@ -74,6 +75,8 @@ def graphs_on_device(arrays: Sequence[object], device: str | None) -> DeviceGrap
 
 def refuse_on_device(name: str, arrays: Sequence[object]) -> None:
     """Raise UsageError where arrays lie on a device, for a function that takes none there."""
+    from graphprep.edges.device.arrays import device_of
+
     if device_of(arrays, None) is not None:
         raise UsageError(f"{name} takes arrays of the host", fix="copy them to the host, and pass device to compute on it")
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from graphprep.engine.ledger import Need
 from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import DeviceError
 
 
-@dataclass(frozen=True, eq=False)
-class OpenDevice:
+class OpenDevice(NamedTuple):
     """The kernels of a device, what they hold of its memory, and what of the process's.
 
     ``failure_of`` says of an error that a kernel raised how the device failed, None: that it did not. ``told`` says what was
