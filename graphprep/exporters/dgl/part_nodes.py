@@ -156,7 +156,8 @@ class PartGraph:
                 yield book.part_ids(self.graph.ends_of(edge)[0], indices.reader.take(at)), owners + first, at + edge_start
 
     def _halo_blocks(self) -> Iterator[tuple[int, int]]:
-        return itertools.product(range(self.graph.metadata.num_parts), range(self.num_edge_types))
+        num_parts = 0 if self._near is None else self.graph.metadata.num_parts
+        return itertools.product(range(num_parts), range(self.num_edge_types))
 
     def to_local(self, ids: Ints) -> Ints:
         """Return the local IDs of nodes of this graph."""
