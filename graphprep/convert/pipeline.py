@@ -254,7 +254,7 @@ def _prepare(run: _Run, disk: DiskRules | None = None, replaced: Mapping[str, An
     ``replaced`` is the metadata.json of a store that would be.
     """
     most_errors, _ = parse_error_limit(run.options.max_errors)
-    prepared = _shuffle(run, None, disk) if run.options.on_error != "skip" else _skip_rejects(run, most_errors, disk)
+    prepared = _run_stages(run, None, disk) if run.options.on_error != "skip" else _run_skipping(run, most_errors, disk)
     found = Outcome(
         display_url(run.inputs[0]) if len(run.inputs) == 1 else "",  # the place of messages
         sum(prepared.num_nodes.values()),
@@ -267,7 +267,7 @@ def _prepare(run: _Run, disk: DiskRules | None = None, replaced: Mapping[str, An
     return prepared
 
 
-def _skip_rejects(run: _Run, most_errors: int | None, disk: DiskRules | None) -> Prepared:
+def _run_skipping(run: _Run, most_errors: int | None, disk: DiskRules | None) -> Prepared:
     from graphprep.storage.write.files import check_writable, write_pieces
 
     options, storage = run.options, run.storage
@@ -276,13 +276,13 @@ def _skip_rejects(run: _Run, most_errors: int | None, disk: DiskRules | None) ->
         check_writable(storage, url)
     with Rejects(most_errors, options.run.tmp_dir) as rejects:
         try:
-            return _shuffle(run, rejects, disk)
+            return _run_stages(run, rejects, disk)
         finally:
             if url is not None:
                 write_pieces(storage, url, rejects.pieces())
 
 
-def _shuffle(run: _Run, rejects: Rejects | None, disk: DiskRules | None) -> Prepared:
+def _run_stages(run: _Run, rejects: Rejects | None, disk: DiskRules | None) -> Prepared:
     """Plan, decode and index the input, and scatter it to buckets."""
     options, memory, ledger = run.options, run.memory, run.ledger
     folders = (None, None) if disk is None else (disk.out, disk.tmp_dir)
@@ -294,8 +294,9 @@ def _shuffle(run: _Run, rejects: Rejects | None, disk: DiskRules | None) -> Prep
     if flags and known.fixed is None:
         roles = match_types(flags, index.type_names)
     kernels = run.device.kernels(decoded.num_edges, memory, ledger)
-    shared = (kernels, decoded, index, options, memory, run.pool, locator, ledger.reporter)
-    routing = Routing(*shared, rejects, known.schema, roles)
+    routing = Routing(
+        kernels, decoded, index, options, memory, run.pool, locator, ledger.reporter, rejects, known.schema, roles
+    )
     most = _most_bytes(decoded, index)
     ledger.begin("shuffle", (*route_needs(routing), memory.runs(most)))
     if decoded.num_nodes or decoded.aligned:

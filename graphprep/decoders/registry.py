@@ -21,6 +21,7 @@ from graphprep.model.protocols import Decoder, Sniffed, SniffedFile, SniffsFiles
 from graphprep.storage.faults import display_url
 
 if TYPE_CHECKING:
+    from graphprep.decoders.looks.formats import Foreign
     from graphprep.storage.read.urls import Storage
 
 
@@ -293,8 +294,6 @@ def _head(storage: Storage, url: str) -> tuple[bytes, bool]:
 
 
 def _choose(file: SniffedFile) -> Sniffed:
-    from graphprep.decoders.looks.formats import tell_foreign
-
     foreign = tell_foreign(file)
     if foreign is not None:
         raise DataError(f"this is {foreign.what}, which is not read", place=display_url(file.url), fix=foreign.fix)
@@ -314,6 +313,16 @@ def _choose(file: SniffedFile) -> Sniffed:
         place=file.url,
         fix=f"name it with --format: {', '.join(names or known_decoders())}{hint}",
     )
+
+
+def tell_foreign(file: SniffedFile) -> Foreign | None:
+    """Tell a format that is known but not read."""
+    from graphprep.decoders.looks.formats import FOREIGN_LOOKS
+
+    for ending, mark, found in FOREIGN_LOOKS:
+        if file.url.lower().endswith(ending) and mark.search(file.head):
+            return found(file) if callable(found) else found
+    return None
 
 
 def _delimiter_hint(head: bytes) -> str:

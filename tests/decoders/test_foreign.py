@@ -11,9 +11,8 @@ import networkx as nx
 import pytest
 
 import graphprep
-from graphprep.decoders.looks.formats import tell_foreign
 from graphprep.decoders.looks.text_head import find_data_dict
-from graphprep.decoders.registry import sniff
+from graphprep.decoders.registry import sniff, tell_foreign
 from graphprep.model.errors import DataError
 from graphprep.model.protocols import SniffedFile
 from graphprep.storage.read.urls import Storage

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import graphprep
 from graphprep.cli.main import run
-from graphprep.decoders.looks.text_head import name_two_kinds
+from graphprep.decoders.cells.columns import name_two_kinds
 
 RATINGS = "userId,movieId,rating\n" + "".join(f"{1 + i % 9},{1 + i * 7 % 30},{i % 5}\n" for i in range(200))
 TWO_KINDS = (

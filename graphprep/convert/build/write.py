@@ -31,14 +31,7 @@ from graphprep.convert.columns.routes import (
 )
 from graphprep.convert.index.node_index import NodeIndex
 from graphprep.edges.buckets import MOST_HELD_BYTES
-from graphprep.edges.build import (
-    BuildRules,
-    LayoutBuilder,
-    LayoutFiles,
-    SecondLayout,
-    settle_index_dtype,
-    write_layout,
-)
+from graphprep.edges.build import BuildRules, LayoutBuilder, LayoutFiles, SecondLayout, settle_index_dtype, write_layout
 from graphprep.edges.tasks import EdgeRuns
 from graphprep.engine.budget import end_stage
 from graphprep.engine.ledger import MemoryPlan, Need
@@ -47,15 +40,7 @@ from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Reporter
 from graphprep.model.rows import ColumnKey
-from graphprep.model.schema import (
-    ColumnSchema,
-    EdgeType,
-    EdgeTypeSchema,
-    Layout,
-    NeighborOrder,
-    NodeTypeSchema,
-    RawIdKind,
-)
+from graphprep.model.schema import ColumnSchema, EdgeType, EdgeTypeSchema, Layout, NeighborOrder, NodeTypeSchema, RawIdKind
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.columns.cells import Cells, scalar_cells

@@ -14,13 +14,7 @@ from graphprep.decoders.looks.formats import ZIP_MAGICS
 from graphprep.decoders.matrices.options import EDGES, EdgePlan, matrix_relation, matrix_sources, parse_relation
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import EdgeTable
-from graphprep.model.protocols import (
-    DeclaredColumn,
-    InputStorage,
-    Sources,
-    Span,
-    TextBlock,
-)
+from graphprep.model.protocols import DeclaredColumn, InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import RawRows, Relation
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.npy import MAGIC

@@ -23,6 +23,11 @@ HeldIds = Literal["integers", "texts", "open"]  # columns of integers, of texts;
 RelationAs = Literal["types", "column"]
 Ints = NDArray[np.int64]
 RELATION = "relation"  # the column's name
+_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
+_WAYS = re.compile(
+    r"from|to|src|dst|source|target|orig|origin|dest|destination|start|end|head|tail|subject|object|parent|child|sender|receiver"
+)
+_DOER = re.compile(r"(?:ing|er|ee|ed|or)$")  # a follower and a followee, citing and cited: both are of one kind
 _POSITION = re.compile(r"(?:col_)?([0-9]+)", re.ASCII)
 
 
@@ -207,6 +212,17 @@ def settle_columns(file: FileColumns, flags: ColumnFlags, base: EdgeLayout, plac
     return dataclasses.replace(
         base, src=src, dst=dst, weight=weight, time=time, relation_col=relation, further=tuple(further), names=file.names
     )
+
+
+def name_two_kinds(src: str, dst: str) -> bool:
+    """Return whether two columns of IDs are called like two kinds of things, as ``userId`` and ``movieId`` are."""
+    return _kind(src) != _kind(dst)
+
+
+def _kind(name: str) -> list[str]:
+    """Return the words of a name that say what it names: not the end of an edge, a number, or a letter."""
+    words = map(str.lower, _WORD.findall(name))
+    return [_DOER.sub("", word) for word in words if len(word) > 1 and not _WAYS.fullmatch(word)]
 
 
 def _too_few(file: FileColumns, num_needed: int, place: str) -> DataError:

@@ -10,28 +10,12 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from graphprep.decoders.looks.dtype_words import dtype_name
 from graphprep.decoders.looks.metis_header import Header, parse_header, settle_header
-from graphprep.decoders.looks.text_head import (
-    MATRIX_MARKET,
-    PARQUET_MAGIC,
-    HeaderGuess,
-    HeadLine,
-    TextHead,
-    find_data_dict,
-    find_delimiter,
-    is_header_alone,
-    is_words,
-    iter_lines,
-    look_at_text,
-    refuse_foreign,
-    split_line,
-    split_text,
-)
+from graphprep.decoders.looks.text_head import MATRIX_MARKET, HeadLine, look_for_edges, split_line
 from graphprep.model.errors import DataError
 from graphprep.model.metadata import EXPORT_FORMAT, METADATA_NAME, STORE_FORMAT
 from graphprep.model.protocols import Sniffed, SniffedFile
@@ -48,11 +32,6 @@ _HAS_ID = re.compile(rb'"node_id"\s*:')
 _DEEPGNN_LINES = 32
 _TSV_FEATURES = re.compile(r"(?:(?:[fiud][0-9]*|b|double|binary):[^;]*|)(?:;(?:(?:[fiud][0-9]*|b|double|binary):[^;]*|))*")
 _TSV_NEIGHBOR = re.compile(r" *\d+ *, *\d+ *(?:,.*)?")
-_EDGE_LINES = 50
-_INTEGER = re.compile(rb"[ \t]*\+?[0-9]+[ \t]*")
-_NUMBER = re.compile(rb"[ \t+\-]*[0-9.]")
-_NAME = re.compile(rb"[A-Za-z_\x80-\xff][^\[\](){}<>:;=\"]{0,99}")  # that may be a node's, and nothing else's in another format
-_MOSTLY_EDGES = 0.55  # four numbers or more between commas: EdgeList has such lines, too, but hardly without a node's
 _TRIPLE_LINES, _LEAST_TRIPLES = 200, 3
 _WORD = re.compile(rb"[^\t]*[A-Za-z_/][^\t]*")
 _MOST_RELATIONS = 0.5  # of the lines, before the middle column looks like names of their own
@@ -69,13 +48,12 @@ _GRAPH_KEYS = frozenset(
 # Formats that are not read, and what converts them.
 # Each line is matched in one way only: else a file that is none of these takes for ever.
 _GML = re.compile(
-    rb"\s*(?:(?:#[^\n]*|[A-Za-z]\w*[ \t]+(?:\"[^\"\n]*\"|[^\s\[\"]+)[ \t\r]*)\n\s*)*graph\s*\[",
+    rb"\A\s*(?:(?:#[^\n]*|[A-Za-z]\w*[ \t]+(?:\"[^\"\n]*\"|[^\s\[\"]+)[ \t\r]*)\n\s*)*graph\s*\[",
     re.ASCII,
 )
-_PAJEK = re.compile(rb"\s*(?:%[^\n]*\n\s*)*\*(?:vertices|network)\b", re.IGNORECASE)
-_DIMACS = re.compile(rb"(?:c(?:[ \t][^\n]*|\r)?\n|[ \t\r]*\n)*p[ \t]+([a-z]+)[ \t]+[0-9]+[ \t]+[0-9]+")
-_MARKDOWN = re.compile(rb"\s*\|[^\n]*\|[ \t]*\r?\n\s*\|[ \t]*:?-+")
-_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_PAJEK = re.compile(rb"\A\s*(?:%[^\n]*\n\s*)*\*(?:vertices|network)\b", re.IGNORECASE)
+_DIMACS = re.compile(rb"\A(?:c(?:[ \t][^\n]*|\r)?\n|[ \t\r]*\n)*p[ \t]+([a-z]+)[ \t]+[0-9]+[ \t]+[0-9]+")
+_MARKDOWN = re.compile(rb"\A\s*\|[^\n]*\|[ \t]*\r?\n\s*\|[ \t]*:?-+")
 _IN_PYTHON = "convert it in Python: graphprep.convert(networkx.{}, OUT)"  # with attributes, and edges in both directions
 _IGRAPH = "; igraph.Graph.{}(FILE).to_networkx() reads it, too"
 # JSON of networkx: what it is, how it is read, and the keys that tell it; the most telling first.
@@ -202,29 +180,7 @@ def _is_tsv_row(row: list[str]) -> bool:
     return len(cells) < 2 or not cells[1] or all(_TSV_NEIGHBOR.fullmatch(item) for item in cells[1].split("|"))
 
 
-# ---------------------------------------------------------------------------------------------------- edge lists
-
-
-def look_for_edges(file: SniffedFile) -> Sniffed | None:
-    """Bid for Parquet, and for text whose lines all begin with two IDs; the bid is low where other formats look the same."""
-    if file.head.startswith(PARQUET_MAGIC):
-        return Sniffed("edges", 0.7)
-    if file.head[: len(MATRIX_MARKET)].lower() == MATRIX_MARKET:
-        return Sniffed("edges", 0.5)  # its plan says what this is
-    lines = list(islice(iter_lines(file.head, complete=file.complete), _EDGE_LINES))
-    if not lines:
-        return None
-    if find_data_dict(lines[0].text) >= 0:
-        return Sniffed("edges", 0.9)  # and of this
-    try:
-        refuse_foreign(file.url, file.head)
-        first = split_text(file.url, lines[0], find_delimiter(lines[0].text))
-        head = look_at_text(file.url, lines, None, HeaderGuess(is_words(first)))
-        rows = list(map(split_line, repeat(file.url), lines, repeat(head.delimiter)))
-    except DataError:
-        return None
-    bids = (_bid_for_numbers(file, lines[0], head, rows[head.is_headed :]), _bid_for_names(head.delimiter, rows))
-    return max(filter(None, bids), key=attrgetter("confidence"), default=None) if len(head.names) > 1 else None
+# ---------------------------------------------------------------------------------------------------- triples
 
 
 def look_for_triples(file: SniffedFile) -> Sniffed | None:
@@ -244,46 +200,6 @@ def look_for_triples(file: SniffedFile) -> Sniffed | None:
     if any(map(_WORD.fullmatch, heads)) and not any(map(_WORD.fullmatch, tails)):
         return None  # names of both ends, and a weight
     return Sniffed("triples", 0.85)
-
-
-def _bid_for_numbers(file: SniffedFile, first: HeadLine, head: TextHead, rows: list[list[bytes]]) -> Sniffed | None:
-    """Say how sure these rows are an edge list's."""
-    width = len(head.names)
-    if first.text.lstrip()[:1] in (b"{", b"["):
-        return None
-    for row in rows:
-        if len(row) != width or not all(map(_INTEGER.fullmatch, row[:2])):
-            return None
-    if not rows:
-        confidence = 0.6 if is_header_alone(file) else 0.2
-    elif file.head.lstrip()[:1] in (b"#", b"%") or width == 2 or head.is_headed or head.delimiter == b"":
-        confidence = 0.9  # none of the DeepGNN formats has comments, headers, blanks, or records so short
-    else:
-        confidence = _confidence_of_numbers(head, rows)
-    other = "--format edgelist reads src,type,dst,weight" if confidence == _MOSTLY_EDGES else ""
-    return Sniffed("edges", confidence, other=other)
-
-
-def _bid_for_names(delimiter: bytes, rows: list[list[bytes]]) -> Sniffed | None:
-    """Bid for lines of two names between blanks, or tabs where one name stands on both sides: else they may be a table's.
-
-    Commas mostly are, and three columns may be a triple.
-    """
-    if delimiter == b"\t" and {row[0] for row in rows}.isdisjoint(row[-1] for row in rows):
-        return None
-    if delimiter == b"," or not all(len(row) == 2 and all(map(_NAME.fullmatch, row)) for row in rows):
-        return None
-    return Sniffed("edges", 0.6, ("--format", "edges", "--id-type", "string"), {"id_type": "string"})
-
-
-def _confidence_of_numbers(head: TextHead, rows: list[list[bytes]]) -> float:
-    """Return the confidence for lines that an EdgeList (``src,type,dst,weight…``) or a TSV could hold as well."""
-    if head.delimiter == b"\t":
-        marks = any(mark in cell for row in rows for cell in row[3:] for mark in (b"|", b":", b","))
-        return 0.1 if marks and len(head.names) >= 4 else 0.8
-    if any(parse is None for row in rows for parse in map(_NUMBER.match, row[2:4])):
-        return 0.8  # in an EdgeList, a destination and a weight stand there
-    return 0.6 if len(head.names) == 3 else _MOSTLY_EDGES
 
 
 # ---------------------------------------------------------------------------------------------------- arrays and matrices
@@ -479,32 +395,6 @@ class Foreign:
     fix: str
 
 
-# Text of formats that are not read.
-_FOREIGN_TEXTS = (
-    (_GML, Foreign("a GML file", _IN_PYTHON.format("read_gml(FILE)") + _IGRAPH.format("Read_GML"))),
-    (_PAJEK, Foreign("a Pajek file", _IN_PYTHON.format("read_pajek(FILE)") + _IGRAPH.format("Read_Pajek"))),
-    (_MARKDOWN, Foreign("a table as Markdown has it", "write the cells of a row with tabs between them, without a border")),
-)
-
-
-def tell_foreign(file: SniffedFile) -> Foreign | None:
-    """Tell a format that is known but not read."""
-    first = file.head.lstrip()[:1]
-    if first == b"<":
-        return _tell_xml(file.head)
-    if first == b"{":
-        return _tell_json(file)
-    if file.url.lower().endswith(".graph") and _CONTROL.search(file.head):
-        fix = "write it as arcs: 'webgraph to arcs NAME' of webgraph-rs for LAW's BVGraph, SaveEdgeList of SNAP for SNAP's"
-        return Foreign("a binary .graph of LAW or SNAP", fix)
-    if dimacs := _DIMACS.match(file.head):
-        return _tell_dimacs(dimacs[1])
-    for pattern, foreign in _FOREIGN_TEXTS:
-        if pattern.match(file.head):
-            return foreign
-    return None
-
-
 def _tell_json(file: SniffedFile) -> Foreign | None:
     keys = set(document_keys(file))
     for name, reader, option, telling in _JSON:
@@ -514,29 +404,48 @@ def _tell_json(file: SniffedFile) -> Foreign | None:
     return None
 
 
-def _tell_xml(head: bytes) -> Foreign | None:
-    if b"<graphml" in head:
+def _tell_xml(file: SniffedFile) -> Foreign | None:
+    if b"<graphml" in file.head:
         return Foreign("a GraphML file", _IN_PYTHON.format("read_graphml(FILE)") + _IGRAPH.format("Read_GraphML"))
-    if b"<gexf" in head:
+    if b"<gexf" in file.head:
         return Foreign("a GEXF file", _IN_PYTHON.format("read_gexf(FILE)"))
     return None
 
 
-def _tell_dimacs(problem: bytes) -> Foreign:
+def _tell_dimacs(file: SniffedFile) -> Foreign | None:
     """Tell the arcs of shortest paths (``a 1 2 7``) from edges to be coloured (``e 1 2``)."""
-    line, weight = ("a", " --weight-col 2") if problem in (b"sp", b"max", b"min") else ("e", "")
+    problem = _DIMACS.match(file.head)
+    line, weight = ("a", " --weight-col 2") if problem and problem[1] in (b"sp", b"max", b"min") else ("e", "")
     take = f"sed -n 's/^{line} //p' FILE | graphprep convert - OUT --format edges --index-base 1{weight}"
     return Foreign(f"a DIMACS file, whose edges begin with {line!r}", f"give the edges alone: {take}")
 
 
+# How the names of such files end, what they have, and what they are: the first that fits tells.
+FOREIGN_LOOKS: tuple[tuple[str, re.Pattern[bytes], Foreign | Callable[[SniffedFile], Foreign | None]], ...] = (
+    ("", re.compile(rb"\A\s*<"), _tell_xml),
+    ("", re.compile(rb"\A\s*\{"), _tell_json),
+    (
+        ".graph",
+        re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]"),
+        Foreign(
+            "a binary .graph of LAW or SNAP",
+            "write it as arcs: 'webgraph to arcs NAME' of webgraph-rs for LAW's BVGraph, SaveEdgeList of SNAP for SNAP's",
+        ),
+    ),
+    ("", _DIMACS, _tell_dimacs),
+    ("", _GML, Foreign("a GML file", _IN_PYTHON.format("read_gml(FILE)") + _IGRAPH.format("Read_GML"))),
+    ("", _PAJEK, Foreign("a Pajek file", _IN_PYTHON.format("read_pajek(FILE)") + _IGRAPH.format("Read_Pajek"))),
+    ("", _MARKDOWN, Foreign("a table as Markdown has it", "write the cells of a row with tabs between them, without a border")),
+)
+
 __all__ = [
     "FILE_LOOKS",
     "FOLDER_LOOKS",
+    "FOREIGN_LOOKS",
     "GRAPHBOLT_METADATA",
     "RECORD_ARRAY",
     "RECORD_OVER_LINES",
     "ZIP_MAGICS",
     "Foreign",
     "is_neo4j_header",
-    "tell_foreign",
 ]

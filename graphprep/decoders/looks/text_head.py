@@ -1,4 +1,4 @@
-"""What the first lines of delimited text tell: its delimiter, and whether the first one names the columns.
+"""What the first lines of delimited text tell: whether they are edges, their delimiter, and whether the first names columns.
 
 What names columns is one rule for edge lists, triples and tables.
 """
@@ -9,13 +9,13 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
-from operator import methodcaller
+from itertools import islice, repeat
+from operator import attrgetter, methodcaller
 from typing import NamedTuple
 
 from graphprep.engine.budget import format_size
 from graphprep.model.errors import DataError, MemoryLimitError
-from graphprep.model.protocols import InputStorage, SniffedFile
+from graphprep.model.protocols import InputStorage, Sniffed, SniffedFile
 from graphprep.storage.faults import display_url
 
 PARQUET_MAGIC = b"PAR1"
@@ -25,6 +25,11 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 MATRIX_MARKET = b"%%matrixmarket"
 _DATA_DICT = re.compile(rb"[ \t,;|](\{(?:\}|['\"0-9].*\}))[ \t]*\Z", re.DOTALL)
 _QUOTED_FIELD = re.compile(rb'(?:^|[ \t])("[^"]*")(?=[ \t]|$)')
+_EDGE_LINES = 50
+_INTEGER = re.compile(rb"[ \t]*\+?[0-9]+[ \t]*")
+_NUMBER = re.compile(rb"[ \t+\-]*[0-9.]")
+_NAME = re.compile(rb"[A-Za-z_\x80-\xff][^\[\](){}<>:;=\"]{0,99}")  # that may be a node's, and nothing else's in another format
+_MOSTLY_EDGES = 0.55  # four numbers or more between commas: EdgeList has such lines, too, but hardly without a node's
 _READ_AS_DATA = "read as an edge; where this line names the columns, pass --header yes"
 
 
@@ -178,6 +183,68 @@ def look_at_text(
     return TextHead(found, names, first, doubt="" if guess.is_sure else header_doubt(url, first.number, names))
 
 
+def look_for_edges(file: SniffedFile) -> Sniffed | None:
+    """Bid for Parquet, and for text whose lines all begin with two IDs; the bid is low where other formats look the same."""
+    if file.head.startswith(PARQUET_MAGIC):
+        return Sniffed("edges", 0.7)
+    if file.head[: len(MATRIX_MARKET)].lower() == MATRIX_MARKET:
+        return Sniffed("edges", 0.5)  # its plan says what this is
+    lines = list(islice(iter_lines(file.head, complete=file.complete), _EDGE_LINES))
+    if not lines:
+        return None
+    if find_data_dict(lines[0].text) >= 0:
+        return Sniffed("edges", 0.9)  # and of this
+    try:
+        refuse_foreign(file.url, file.head)
+        first = split_text(file.url, lines[0], find_delimiter(lines[0].text))
+        head = look_at_text(file.url, lines, None, HeaderGuess(is_words(first)))
+        rows = list(map(split_line, repeat(file.url), lines, repeat(head.delimiter)))
+    except DataError:
+        return None
+    bids = (_bid_for_numbers(file, lines[0], head, rows[head.is_headed :]), _bid_for_names(head.delimiter, rows))
+    return max(filter(None, bids), key=attrgetter("confidence"), default=None) if len(head.names) > 1 else None
+
+
+def _bid_for_numbers(file: SniffedFile, first: HeadLine, head: TextHead, rows: list[list[bytes]]) -> Sniffed | None:
+    """Say how sure these rows are an edge list's."""
+    width = len(head.names)
+    if first.text.lstrip()[:1] in (b"{", b"["):
+        return None
+    for row in rows:
+        if len(row) != width or not all(map(_INTEGER.fullmatch, row[:2])):
+            return None
+    if not rows:
+        confidence = 0.6 if is_header_alone(file) else 0.2
+    elif file.head.lstrip()[:1] in (b"#", b"%") or width == 2 or head.is_headed or head.delimiter == b"":
+        confidence = 0.9  # none of the DeepGNN formats has comments, headers, blanks, or records so short
+    else:
+        confidence = _confidence_of_numbers(head, rows)
+    other = "--format edgelist reads src,type,dst,weight" if confidence == _MOSTLY_EDGES else ""
+    return Sniffed("edges", confidence, other=other)
+
+
+def _bid_for_names(delimiter: bytes, rows: list[list[bytes]]) -> Sniffed | None:
+    """Bid for lines of two names between blanks, or tabs where one name stands on both sides: else they may be a table's.
+
+    Commas mostly are, and three columns may be a triple.
+    """
+    if delimiter == b"\t" and {row[0] for row in rows}.isdisjoint(row[-1] for row in rows):
+        return None
+    if delimiter == b"," or not all(len(row) == 2 and all(map(_NAME.fullmatch, row)) for row in rows):
+        return None
+    return Sniffed("edges", 0.6, ("--format", "edges", "--id-type", "string"), {"id_type": "string"})
+
+
+def _confidence_of_numbers(head: TextHead, rows: list[list[bytes]]) -> float:
+    """Return the confidence for lines that an EdgeList (``src,type,dst,weight…``) or a TSV could hold as well."""
+    if head.delimiter == b"\t":
+        marks = any(mark in cell for row in rows for cell in row[3:] for mark in (b"|", b":", b","))
+        return 0.1 if marks and len(head.names) >= 4 else 0.8
+    if any(parse is None for row in rows for parse in map(_NUMBER.match, row[2:4])):
+        return 0.8  # in an EdgeList, a destination and a weight stand there
+    return 0.6 if len(head.names) == 3 else _MOSTLY_EDGES
+
+
 def look_for_triples(url: str, line: int, records: Sequence[Sequence[str]]) -> str:
     """Tell the user that lines without a header look like triples of names, which are read as edges; "" where they do not.
 
@@ -303,11 +370,6 @@ _PAIRS = (
     ("follower", "followee"),
     ("citing", "cited"),
 )
-_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
-_WAYS = re.compile(
-    r"from|to|src|dst|source|target|orig|origin|dest|destination|start|end|head|tail|subject|object|parent|child|sender|receiver"
-)
-_DOER = re.compile(r"(?:ing|er|ee|ed|or)$")  # a follower and a followee, citing and cited: both are of one kind
 # Of columns that count or date rows, and of times.
 _OF_ROWS = ("id", "edgeid", "eid", "rowid", "row", "index", "idx", "time", "timestamp", "date")
 _OF_TIMES = ("from", "to", "start", "end")
@@ -373,17 +435,6 @@ def name_later_ends(names: Sequence[str]) -> bool:
     if _are_likely(plain):
         return not _are_likely(plain[:2])
     return _plain(names[:1])[0] in _OF_ROWS and sum(map(_is_key, names[1:])) > 1
-
-
-def name_two_kinds(src: str, dst: str) -> bool:
-    """Return whether two columns of IDs are called like two kinds of things, as ``userId`` and ``movieId`` are."""
-    return _kind(src) != _kind(dst)
-
-
-def _kind(name: str) -> list[str]:
-    """Return the words of a name that say what it names: not the end of an edge, a number, or a letter."""
-    words = map(str.lower, _WORD.findall(name))
-    return [_DOER.sub("", word) for word in words if len(word) > 1 and not _WAYS.fullmatch(word)]
 
 
 def guess_header(records: Sequence[Sequence[str]], *, if_open: bool, ends: Collection[int] = ()) -> HeaderGuess:

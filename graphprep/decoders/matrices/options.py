@@ -9,14 +9,7 @@ from typing import BinaryIO, Self
 
 from graphprep.model.errors import UsageError
 from graphprep.model.graph_config import EdgeTable, TableConfig
-from graphprep.model.protocols import (
-    DeclaredColumn,
-    DeclaredNodes,
-    Sources,
-    Span,
-    SpanReader,
-    TextBlock,
-)
+from graphprep.model.protocols import DeclaredColumn, DeclaredNodes, Sources, Span, SpanReader, TextBlock
 from graphprep.model.rows import RawRows, Relation
 from graphprep.model.schema import parse_edge_type
 

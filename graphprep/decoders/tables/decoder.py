@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
-from graphprep.decoders.cells.columns import IdKind
-from graphprep.decoders.looks.text_head import name_two_kinds
+from graphprep.decoders.cells.columns import IdKind, name_two_kinds
 from graphprep.decoders.tables.columns import TableLayout
 from graphprep.decoders.tables.ids import IdSpaces, KeyUse
 from graphprep.decoders.tables.plan import PlannedTable, check_mentioned, look_at_table, settle_group, spans_of
