@@ -381,17 +381,8 @@ def _index_input(run: _Run, known: Plan, rejects: Rejects | None) -> tuple[Decod
         decoded = decode_all(decoder, sources, run.storage, run.pool, settings, ledger.reporter, rejects, planned.replan, seed)
         locator = Locator(decoded, run.storage, settings)
         ledger.begin("index", (*index_needs(decoded, memory.cap_bytes), memory.runs()))
-        rules = NodeRules(
-            partition=partial(_partition_function, run, decoded, known.room),
-            on_missing=options.on_missing_node,
-            missing_type=options.missing_node_type,
-            ids=options.ids or "auto",
-            num_nodes=options.num_nodes,
-            type_order=None if known.schema is None else known.schema.node_types,
-            cap_bytes=memory.cap_bytes,
-            limit_bytes=memory.limit_bytes,
-            threads=memory.threads,
-        )
+        type_order = None if known.schema is None else known.schema.node_types
+        rules = NodeRules(partial(_partition_function, run, decoded, known.room), options, memory, type_order)
         try:
             return decoded, index_nodes(decoded, rules, run.pool), locator
         except BeyondError as error:

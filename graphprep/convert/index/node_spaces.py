@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from graphprep.convert.decoded.rows import Batch, Decoded, wide_ids
 from graphprep.convert.decoded.texts import UNKNOWN
 from graphprep.convert.index.ranks import CREATED, SpaceIndexer
+from graphprep.engine.ledger import MemoryPlan
+from graphprep.model.options.convert import ConvertOptions
 from graphprep.storage.spill.runs import Runs, SpillPool
 from graphprep.store.assign import PartitionFunction, RawBatch
 
@@ -34,14 +36,9 @@ class NodeRules:
     """How nodes come to be. ``partition`` makes the partition function once the node types are known."""
 
     partition: Callable[[tuple[str, ...]], PartitionFunction]
-    on_missing: Literal["error", "create", "drop"] = "error"
-    missing_type: str | None = None
-    ids: Literal["auto", "dense", "sparse"] = "auto"
-    num_nodes: Mapping[str, int] = field(default_factory=dict)
+    options: ConvertOptions
+    memory: MemoryPlan
     type_order: tuple[str, ...] | None = None
-    cap_bytes: int = 1 << 30
-    limit_bytes: int = 1 << 40
-    threads: int = 1
 
 
 class SpaceNodes(NamedTuple):
@@ -119,8 +116,8 @@ class EndCodes:
         sources = decoded.sources
         without = {node.name for node in sources.node_types if not node.has_records}
         self._recordless = set() if sources.nodes == "records" else without
-        self._creates = rules.on_missing == "create"
-        self._has_missing_type = rules.missing_type is not None
+        self._creates = rules.options.on_missing_node == "create"
+        self._has_missing_type = rules.options.missing_node_type is not None
         self._names = decoded.node_types
 
     def of(self, code: int) -> int:
@@ -173,7 +170,7 @@ class _Collector:
         self._decoded = decoded
         self._signed = frozenset(decoded.sources.signed_ids)
         self.end_codes = EndCodes(decoded, rules)
-        self.indexers = {name: SpaceIndexer(pool, rules.cap_bytes // max(1, len(wanted))) for name in wanted}
+        self.indexers = {name: SpaceIndexer(pool, rules.memory.cap_bytes // max(1, len(wanted))) for name in wanted}
 
     def flip(self, space: str) -> np.uint64:
         """Return what puts the numbers of a space in order."""

@@ -61,8 +61,8 @@ def index_nodes(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeInde
         if name in names:
             numbers[code] = of_codes[code] = names.index(name)
     created = {created_code(code): number for code, number in numbers.items()} if sorted_spaces else {}
-    if rules.missing_type in names:
-        created[int(CREATED)] = names.index(str(rules.missing_type))
+    if rules.options.missing_node_type in names:
+        created[int(CREATED)] = names.index(str(rules.options.missing_node_type))
     spaces = tuple(map(decoded.spaces.of_type, names))
     sizes = list(map(dense.get, spaces, repeat(0)))
     for space in sorted_spaces:
@@ -80,7 +80,7 @@ def index_nodes(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeInde
         duplicates=duplicates,
     )
     for space in sorted_spaces:
-        Assigner(index, space, numbers, created).run(pool, rules.cap_bytes)
+        Assigner(index, space, numbers, created).run(pool, rules.memory.cap_bytes)
     for name, num_nodes in dense.items():
         _assign_dense(index, index.space_of_type.index(name), num_nodes, pool)
     index.num_nodes = list(map(int, map(itemgetter(-1), index.part_offsets)))
@@ -100,8 +100,9 @@ def _dense_spaces(decoded: Decoded, rules: NodeRules, ranges: dict[str, EndRange
             dense[found.space] = found.num_nodes
     if kind in ("records", "ends"):
         return dense
+    numbers = rules.options.num_nodes
     for node in decoded.sources.node_types:
-        given = node.num_nodes if node.has_records else rules.num_nodes.get(node.name, rules.num_nodes.get("", node.num_nodes))
+        given = node.num_nodes if node.has_records else numbers.get(node.name, numbers.get("", node.num_nodes))
         if kind == "identity" or (given is not None and not node.has_records):
             dense[decoded.spaces.of_type(node.name)] = given or 0
     for name, count in dense.items():
@@ -117,8 +118,8 @@ def _type_names(decoded: Decoded, rules: NodeRules, spaces: list[SortedSpace]) -
     """Put the node types in order: those that the input lists first, as it lists them; what it only mentions by name."""
     listed = list(map(attrgetter("name"), decoded.sources.node_types))
     found = set(decoded.node_types) - set(listed)
-    if rules.missing_type is not None and any(CREATED in space.counts for space in spaces):
-        found |= {rules.missing_type} - set(listed)
+    if rules.options.missing_node_type is not None and any(CREATED in space.counts for space in spaces):
+        found |= {rules.options.missing_node_type} - set(listed)
     if rules.type_order is None:
         return listed + order_types(sorted(found)) if found else listed
     unknown = sorted({*listed, *found} - set(rules.type_order))
@@ -205,13 +206,14 @@ def find_ranges(decoded: Decoded, rules: NodeRules) -> dict[str, EndRange]:
     found: dict[str, IdRange] = {}
     stated: dict[str, int | None] = {}
     spaces: dict[str, str] = {}
+    numbers = rules.options.num_nodes
     for node in decoded.sources.node_types:
-        stated[node.name] = rules.num_nodes.get(node.name, rules.num_nodes.get("", node.num_nodes))
+        stated[node.name] = numbers.get(node.name, numbers.get("", node.num_nodes))
         spaces[node.name] = decoded.spaces.of_type(node.name)
         if spaces[node.name] not in decoded.texts:
             found[node.name] = IdRange(0, -1)
-        elif rules.ids == "dense" or stated[node.name] is not None:
-            flag = "--ids dense" if rules.ids == "dense" else "a number of nodes"
+        elif rules.options.ids == "dense" or stated[node.name] is not None:
+            flag = "--ids dense" if rules.options.ids == "dense" else "a number of nodes"
             raise UsageError(f"{flag}: raw IDs of node type {node.name!r} are strings", fix="drop it, or read integers")
     for batch in decoded.batches:
         if batch.ranges is not None:
@@ -229,18 +231,18 @@ def _range(decoded: Decoded, rules: NodeRules, name: str, space: str, found: IdR
     lowest, highest = found
     if stated is not None and (highest >= stated or lowest < 0):
         raise BeyondError(name, stated, highest)
-    if lowest < 0 and rules.ids == "dense":
+    if lowest < 0 and rules.options.ids == "dense":
         raise UsageError(f"--ids dense: node type {name!r} has the raw ID {lowest}", fix="use --ids sparse")
     num_nodes = highest + 1 if stated is None else stated
-    auto = rules.ids == "auto" and lowest >= 0 and (stated is not None or num_nodes <= 2 * decoded.num_edges)
-    is_dense = rules.ids == "dense" or auto
+    auto = rules.options.ids in (None, "auto") and lowest >= 0 and (stated is not None or num_nodes <= 2 * decoded.num_edges)
+    is_dense = rules.options.ids == "dense" or auto
     # One bit for each ID would take half of the memory limit.
-    if is_dense and num_nodes // 8 > rules.limit_bytes // 2:
+    if is_dense and num_nodes // 8 > rules.memory.limit_bytes // 2:
         raise MemoryLimitError(
             f"node type {name!r}: dense IDs up to {num_nodes - 1} need {format_size(2 * (num_nodes // 8))} of memory",
             fix="use --ids sparse, or raise --memory-limit",
         )
-    taken = "" if rules.ids != "auto" or stated is not None else " (chosen by --ids auto)"
+    taken = "" if rules.options.ids not in (None, "auto") or stated is not None else " (chosen by --ids auto)"
     return EndRange(name, space, lowest, highest, num_nodes if is_dense else None, taken)
 
 
@@ -258,7 +260,7 @@ def seen_bits(decoded: Decoded, ranges: dict[str, EndRange], rules: NodeRules) -
         relation = decoded.relations[0]
         sides = {str(relation.src_type): 0, str(relation.dst_type): 1}
         return {name: early.scatterer.marks(sides[name]).merged(size) for name, size in sizes.items() if name in sides}
-    threads = max(1, min(rules.threads, rules.cap_bytes // max(1, sum(sizes.values()))))
+    threads = max(1, min(rules.memory.threads, rules.memory.cap_bytes // max(1, sum(sizes.values()))))
     every: list[dict[str, NDArray[np.uint8]]] = []
     while len(every) < threads:
         every.append(dict(zip(sizes, map(np.zeros, sizes.values(), repeat(np.uint8)), strict=True)))

@@ -119,7 +119,9 @@ class NodeMap:
         ``find`` is what ``finder`` gave. The function returns None where an ID is not there.
         """
         owner = getattr(find, "__self__", None)
-        return owner.quick_finder(cap_bytes) if isinstance(owner, _Bits | _Block | _Table) else None
+        if isinstance(owner, _Block):
+            return owner.quick_finder(cap_bytes)
+        return owner.find_quickly if isinstance(owner, _Bits | _Table) else None
 
     def resolve(self, chunks: Iterable[RawIds], pool: SpillPool, cap_bytes: int) -> Iterator[Resolved]:
         """Resolve chunk after chunk, in order."""
@@ -203,10 +205,6 @@ class _Bits:
         """Look IDs up."""
         return Resolved(np.full(ids.size, self._type), self._ranks.find(ids))
 
-    def quick_finder(self, _cap_bytes: int) -> FindQuickly:
-        """Return ``find_quickly``."""
-        return self.find_quickly
-
     def find_quickly(self, ids: NDArray[Any]) -> Found | None:
         """Look IDs up; None where one is not there."""
         dtype = np.uint32 if self._ranks.count < 2**32 else np.uint64
@@ -268,10 +266,6 @@ class _Table:
         typed = self._typed[np.where(within, ids, 0)]
         found = within & (typed != _NOT_THERE)
         return Resolved(np.full(ids.size, self._type), np.where(found, typed.astype(np.int64), -1))
-
-    def quick_finder(self, _cap_bytes: int) -> FindQuickly:
-        """Return ``find_quickly``."""
-        return self.find_quickly
 
     def find_quickly(self, ids: NDArray[Any]) -> Found | None:
         """Look IDs up; None where one is not there."""

@@ -104,13 +104,14 @@ def _read(storage: Storage, url: str, kind: IdKind) -> Iterator[SeedIds]:
 
 
 def _fault(code: int, found: str, kind: IdKind, place: str, fix: str) -> DataError:
-    from graphprep.decoders.cells.text import id_words
+    from graphprep.decoders.cells.faults import id_words
 
     return DataError(id_words("seed", code, found, 0, kind).message, place=place, fix=fix)
 
 
 def _read_lines(storage: Storage, url: str, kind: IdKind) -> Iterator[SeedIds]:
-    from graphprep.decoders.cells.text import parse_ids, show
+    from graphprep.decoders.cells.faults import show
+    from graphprep.decoders.cells.text import parse_ids
 
     is_json = _JSON.search(url.rpartition("/")[2].lower()) is not None
     for block in text_blocks(storage, Span(url)):
@@ -202,7 +203,7 @@ def _read_parquet(storage: Storage, url: str, kind: IdKind) -> Iterator[SeedIds]
     import pyarrow.parquet as pq
 
     from graphprep.decoders.cells.arrow import ArrowCells, is_key, parquet_batches
-    from graphprep.decoders.cells.text import Wording, id_words
+    from graphprep.decoders.cells.faults import Wording, id_words
     from graphprep.model.errors import DecodeError
 
     def say(code: int, found: str) -> Wording:

@@ -146,7 +146,7 @@ class _BesideStream:
         return taken
 
     def _weights(self, values: NDArray[Any]) -> NDArray[Any]:
-        from graphprep.decoders.cells.text import weight_words
+        from graphprep.decoders.cells.faults import weight_words
         from graphprep.kernels.cpu.text import numbers
 
         rounded, bad = numbers.round_to(values.astype(np.float64), np.dtype(self._key.dtype))

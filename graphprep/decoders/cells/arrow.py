@@ -16,19 +16,16 @@ from numpy.typing import NDArray
 
 from graphprep.decoders.cells.arrow_numpy import list_lengths, null_mask, numbers_of, valid_rows, without_nulls
 from graphprep.decoders.cells.columns import IdKind
+from graphprep.decoders.cells.faults import Wording, column_words, time_words, weight_words
 from graphprep.decoders.cells.text import (
     TIME_KEY,
     TIME_SCALES,
     FieldFaults,
     TextFields,
-    Wording,
-    column_words,
     found_in,
     number_chunk,
     parse_ids,
-    time_words,
     weight_key,
-    weight_words,
 )
 from graphprep.decoders.wide_groups import leaf_columns, read_wide
 from graphprep.kernels.cpu.text import delimited, numbers

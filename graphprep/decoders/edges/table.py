@@ -21,7 +21,7 @@ from graphprep.decoders.cells.arrow import (
     wrong_type,
 )
 from graphprep.decoders.cells.columns import EdgeLayout, HeldIds, IdKind, Reading, Relations, edge_rows
-from graphprep.decoders.cells.text import TEXT_TIMES, Wording, id_words, relation_words
+from graphprep.decoders.cells.faults import TEXT_TIMES, Wording, id_words, relation_words
 from graphprep.decoders.edges.text import relation_column
 from graphprep.model.errors import UsageError
 from graphprep.model.protocols import Span

@@ -9,18 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.cells.columns import RELATION, EdgeLayout, IdKind, Reading, Relations, edge_rows
+from graphprep.decoders.cells.faults import HEADER_AGAIN, Wording, id_words, relation_words
 from graphprep.decoders.cells.text import (
-    HEADER_AGAIN,
     Fields,
-    Wording,
     after_header,
     further,
-    id_words,
     names,
     null_warnings,
     number_chunk,
     parse_ids,
-    relation_words,
     split_cells,
     times,
     weight_key,

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.cells.columns import edge_rows
-from graphprep.decoders.cells.text import Fields, Wording, after_header, weight_words
+from graphprep.decoders.cells.faults import Wording, weight_words
+from graphprep.decoders.cells.text import Fields, after_header
 from graphprep.decoders.looks.text_head import MATRIX_MARKET
 from graphprep.decoders.matrices.options import MAX_LINE_BYTES, EdgePlan, MatrixOptions, matrix_relation, matrix_sources
 from graphprep.kernels.cpu.text import delimited, numbers

@@ -34,7 +34,8 @@ from graphprep.decoders.cells.arrow import (
 )
 from graphprep.decoders.cells.arrow_numpy import numbers_of
 from graphprep.decoders.cells.columns import IdKind
-from graphprep.decoders.cells.text import TIME_KEY, FieldFaults, Wording
+from graphprep.decoders.cells.faults import Wording
+from graphprep.decoders.cells.text import TIME_KEY, FieldFaults
 from graphprep.decoders.tables.columns import ColumnType, FeatureColumn, IdField, TableLayout
 from graphprep.decoders.tables.faults import key_words, name_words
 from graphprep.decoders.tables.rows import table_rows

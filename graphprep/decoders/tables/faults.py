@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphprep.decoders.cells.columns import IdKind
-from graphprep.decoders.cells.text import Wording
+from graphprep.decoders.cells.faults import Wording
 from graphprep.decoders.tables.columns import ColumnType
 from graphprep.kernels.cpu.text import delimited, numbers
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.decoders.cells.columns import IdKind
+from graphprep.decoders.cells.faults import Wording, column_words, show, time_words, weight_words
 from graphprep.decoders.cells.row_numbers import ranges
 from graphprep.decoders.cells.text import (
     TIME_KEY,
@@ -19,15 +20,10 @@ from graphprep.decoders.cells.text import (
     FieldFault,
     FieldFaults,
     TextFields,
-    Wording,
-    column_words,
     found_in,
     number_chunk,
     parse_ids,
-    show,
-    time_words,
     weight_key,
-    weight_words,
 )
 from graphprep.decoders.deepgnn import json_faults
 from graphprep.decoders.looks.text_head import more_of_head

@@ -12,11 +12,11 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.decoders.cells.faults import Wording
 from graphprep.decoders.cells.text import (
     TIME_KEY,
     FieldFaults,
     Fields,
-    Wording,
     after_header,
     further,
     has_null,

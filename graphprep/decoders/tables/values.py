@@ -10,8 +10,9 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.decoders.cells.faults import Wording, column_words
 from graphprep.decoders.cells.row_numbers import ranges
-from graphprep.decoders.cells.text import Wording, column_words, found_in, number_chunk
+from graphprep.decoders.cells.text import found_in, number_chunk
 from graphprep.decoders.tables.columns import ColumnType, FeatureColumn
 from graphprep.decoders.tables.faults import size_words, type_words
 from graphprep.kernels.cpu.text import numbers
