@@ -1,4 +1,4 @@
-"""The nodes of a type in the order of their raw IDs: each partition has its own in order, and these are merged."""
+"""The nodes of a type in the order of their raw IDs, each partition having its own in order; or as they lie."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_ROWS = 1 << 16
 
 @dataclass(frozen=True)
 class OrderedNodes:
-    """Nodes by raw ID, ascending: their raw IDs, and their typed ones (int64[k])."""
+    """Nodes, ascending by raw ID or by typed ID: their raw IDs, and their typed ones (int64[k])."""
 
     raw: RawBatch
     typed: Ints
@@ -41,13 +41,24 @@ def nodes_by_raw_id(store: StoredArrays, number: int, piece_bytes: int) -> Itera
     sizes = metadata.num_nodes_per_chunk[number]
     rows = min(_MOST_ROWS, max(1, piece_bytes // _ROW_BYTES))
     if metadata.node_schemas[number].raw_ids == "identity":
-        for start in range(0, sum(sizes), rows):
-            typed = np.arange(start, min(start + rows, sum(sizes)))
-            yield OrderedNodes(RawBatch(typed.view(np.uint64)), typed)
+        yield from nodes_by_typed_id(store, number, piece_bytes)
         return
     filled = [part for part, size in enumerate(sizes) if size]
     rows = min(rows, max(_LEAST_ROWS, rows // max(1, len(filled))))
     yield from _merge([_PartNodes(store, number, part, rows) for part in filled])
+
+
+def nodes_by_typed_id(store: StoredArrays, number: int, piece_bytes: int) -> Iterator[OrderedNodes]:
+    """Yield all nodes of a type by typed ID, whatever the order of their raw IDs."""
+    metadata = store.metadata
+    sizes = metadata.num_nodes_per_chunk[number]
+    rows = min(_MOST_ROWS, max(1, piece_bytes // _ROW_BYTES))
+    if metadata.node_schemas[number].raw_ids == "identity":
+        sizes = (sum(sizes),)
+    for part, size in enumerate(sizes):
+        nodes = _PartNodes(store, number, part, rows)
+        for start in range(0, size, rows):
+            yield nodes.read(np.arange(start, min(start + rows, size)))
 
 
 class _PartNodes:
@@ -70,8 +81,7 @@ class _PartNodes:
         """Read on if nothing is left; return whether there is something."""
         if not self._held.typed.size and self._at < self._size:
             stop = min(self._at + self._rows, self._size)
-            rows = self._read_rows(self._at, stop)
-            self._held = OrderedNodes(self._read_raw(rows), rows + self._first)
+            self._held = self.read(self._read_rows(self._at, stop))
             self._at = stop
         return bool(self._held.typed.size)
 
@@ -104,7 +114,13 @@ class _PartNodes:
             raise DataError(f"expected a local ID in [0, {self._size}), found {rows[at]}", place=place, fix=FIX)
         return rows
 
+    def read(self, rows: Ints) -> OrderedNodes:
+        """Read some nodes, by local ID."""
+        return OrderedNodes(self._read_raw(rows), rows + self._first)
+
     def _read_raw(self, rows: Ints) -> RawBatch:
+        if self._kind == "identity":
+            return RawBatch(rows.view(np.uint64))
         if self._kind == "string":
             paths = NodePaths(self._folder).texts
             offsets, values = self._open(paths.offsets), self._open(paths.values)

@@ -14,6 +14,8 @@ import graphprep
 from graphprep.cli.main import run
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import edge_type_text
+from graphprep.rewrite.transform import views
+from graphprep.store import raw_merge
 
 pytestmark = pytest.mark.usefixtures("flags_named")
 
@@ -584,9 +586,13 @@ def test_one_type_becomes_one_again(tmp_path):
     assert {row["node_type"] for _, row in found.nodes["_N"]} == {"_N"}
 
 
+@pytest.mark.parametrize("piece", [7, 1 << 16])
 @pytest.mark.parametrize("words", [[], ["no-backtracking"]])
-def test_line_graphs_are_those_of_networkx(words, tmp_path):
+def test_line_graphs_are_those_of_networkx(words, piece, tmp_path, monkeypatch):
+    """Also of more edges than are read at once: their IDs, which are raw IDs then, are in no order."""
     networkx = pytest.importorskip("networkx")
+    monkeypatch.setattr(raw_merge, "_MOST_ROWS", piece)
+    monkeypatch.setattr(views, "_LINE_BYTES", 1 << 20 if piece == 7 else 64)
     store = write_multigraph(tmp_path, num_edges=60, num_nodes=20, layout="both")
     old = Naive(store)
     (name,) = old.edges

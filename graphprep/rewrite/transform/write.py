@@ -51,7 +51,7 @@ from graphprep.store.columns.stored import read_cells, read_present
 from graphprep.store.files import StoredFile, column_files, raw_id_files
 from graphprep.store.items import Items, StoredArrays, StoredCounts, StoredItems, read_offsets
 from graphprep.store.paths import ColumnPaths, NodePaths, edge_folder, node_folder
-from graphprep.store.raw_merge import nodes_by_raw_id
+from graphprep.store.raw_merge import nodes_by_typed_id
 from graphprep.store.single import WholeStore
 from graphprep.store.write import PartList, finish_store
 
@@ -466,7 +466,7 @@ def raw_hashes(store: StoredArrays, node_type: str, room: Workspace) -> NDArray[
     """Return h of the raw IDs of a type's nodes, by typed ID: uint64[n]."""
     number = store.metadata.node_types.index(node_type)
     out: NDArray[np.uint64] = room.scratch.zeros(store.metadata.num_nodes_per_type[number], np.uint64)
-    for nodes in nodes_by_raw_id(store, number, room.piece_bytes):
+    for nodes in nodes_by_typed_id(store, number, room.piece_bytes):
         out[nodes.typed] = nodes.raw.hashes()
     return out
 
