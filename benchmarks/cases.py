@@ -282,7 +282,12 @@ class Cases:
     # ---- their parts
 
     def _input(self, purpose: str) -> Input:
-        return Input.find(self._folder, self._sizes.inputs()[purpose])
+        """Return an input; make it where it is not there from an earlier run."""
+        name = self._sizes.inputs()[purpose]
+        if not (self._folder / name / "expected.json").exists():
+            print(f"making {name} in {self._folder} ...", flush=True)
+            subprocess.run([sys.executable, str(HERE / "inputs.py"), str(self._folder), name], check=True)
+        return Input.find(self._folder, name)
 
     def _side(self, name: str, given: Input, command: Callable[[Path], list[str]], check: Check) -> Side:
         return Side(name, command, check, given.num_edges, given.num_bytes)

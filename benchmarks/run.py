@@ -13,7 +13,6 @@ import os
 import platform
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 from importlib.metadata import PackageNotFoundError, version
@@ -23,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 from case import Bar, Case, CheckError, Side  # noqa: E402
-from cases import SIZES, Cases, Sizes, find_peers  # noqa: E402
+from cases import SIZES, Cases, find_peers  # noqa: E402
 from in_process import SCRIPTS, run_script  # noqa: E402
 from measure import Measured, measure, summarize  # noqa: E402
 from rewrites import TOLD  # noqa: E402
@@ -49,8 +48,9 @@ def main() -> None:
     scratch = Path(tempfile.mkdtemp(prefix="graphprep-bench-", dir=args.folder))
     results = {"machine": machine(), "started": _now(), "size": args.size, "peers": peers.versions, "cases": []}
     try:
-        _warm_up(_cases(args, SIZES["tiny"], peers), args.only, scratch)
-        for case in _cases(args, sizes, peers).all(args.only):
+        folder = Path(args.folder) / "graphprep-bench-inputs"
+        _warm_up(Cases(SIZES["tiny"], folder, peers), args.only, scratch)
+        for case in Cases(sizes, folder, peers).all(args.only):
             results["cases"].append(_run_case(case, scratch, min(rounds, case.rounds), is_full=args.size == "full"))
             _keep(args.json, results)
         for name in SCRIPTS:
@@ -74,16 +74,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--folder", default=tempfile.gettempdir(), help="where inputs and outputs lie")
     parser.add_argument("--json", type=Path, default=Path(".benchmarks/results.json"), help="where the results go")
     return parser.parse_args()
-
-
-def _cases(args: argparse.Namespace, sizes: Sizes, peers: object) -> Cases:
-    """Make the inputs that are not there from an earlier run, and return the cases."""
-    folder = Path(args.folder) / "graphprep-bench-inputs"
-    names = sorted(set(sizes.inputs().values()))
-    if not all((folder / name / "expected.json").exists() for name in names):
-        print(f"making inputs of size {sizes.name} in {folder} ...", flush=True)
-        subprocess.run([sys.executable, str(HERE / "inputs.py"), str(folder), *names], check=True)
-    return Cases(sizes, folder, peers)
 
 
 def _keep(path: Path, results: dict) -> None:

@@ -446,6 +446,9 @@ class Arrays:
         import graphprep
 
         self.graphprep = graphprep
+        self.csc = graphprep.build_adjacency(np.array([0, 0]), np.array([0, 0]))
+        for work in (self.transpose, self.to_simple, self.degree):  # loads what is compiled, as the others' imports do
+            work()
         self.csc = graphprep.load(str(store)).adjacency()
 
     def write(self, made: Any, out: Path) -> None:
