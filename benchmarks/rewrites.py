@@ -37,7 +37,7 @@ PARTITIONERS = {"ldg": (), "fennel": (), "metis": ("pymetis", "dgl")}
 STATISTICS = {"edges": ("scipy", "networkit", "igraph"), "triangles": ("scipy", "networkit", "igraph")}
 NUM_PARTS = 8
 # What is told beside times and memory.
-TOLD = {"alone_s": "alone s", "bits": "bits an edge", "cut_share": "edges cut", "imbalance": "imbalance"}
+TOLD = {"alone_s": "alone CPU s", "bits": "bits an edge", "cut_share": "edges cut", "imbalance": "imbalance"}
 
 
 def rewrite_case(kind: str, name: str, given: Input, peers: Peers, python: dict[str, str]) -> Case:
