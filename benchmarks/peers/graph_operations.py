@@ -2,9 +2,9 @@
 
 STORE is a store of one type and one partition, whose arrays (CSC and edge IDs) every peer reads. OUT becomes a folder: arrays
 like these from scipy, dgl and graphprep's own functions of arrays; from networkit and igraph a file in the format that they
-write fastest; of partitioners ``parts.npy``; of statistics ``stats.json``. What the operation itself took, from the peer's graph
-in memory to the peer's graph in memory, is printed: seconds of CPU on all threads. Edge IDs go along where the peer carries them:
-in scipy as the matrix's values, in dgl.
+write fastest; of partitioners ``parts.npy``; of statistics ``stats.json``. What the operation itself took, from the peer's
+graph in memory to the peer's graph in memory, is printed: seconds of CPU on all threads. Edge IDs go along where the peer
+carries them: in scipy as the matrix's values, in dgl.
 """
 
 from __future__ import annotations
