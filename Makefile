@@ -7,7 +7,7 @@ RUN := .venv/bin/python
 CLIENTS := torch==2.13.0 torch-geometric==2.8.1
 PEERS := deepgnn-ge==0.1.66 graphlearn-torch==0.2.4
 
-.PHONY: help setup clients test-clients demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels bench-gpu bench-scaling sanitize-gpu docs clean
+.PHONY: help setup clients test-clients test-gpu demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels bench-gpu bench-scaling sanitize-gpu docs clean
 
 help:
 	@echo "make setup    install graphprep and its tools into .venv"
@@ -15,6 +15,7 @@ help:
 	@echo "make test     lint, then every test, also with the trainers' own loaders: what CI runs"
 	@echo "make clients  install DGL and DeepGNN for the tests with their loaders, into .venv/clients"
 	@echo "make test-clients  the tests with the trainers' own loaders, also those that take gigabytes to install"
+	@echo "make test-gpu what computes on a GPU, on one; a GPU that is missing is a failure"
 	@echo "make lint     ruff, mypy and the direction of imports"
 	@echo "make coverage the tests, and which lines they reach"
 	@echo "make mutants N=150 SEED=1  put small mistakes into the code, and see which of them no test notices"
@@ -59,6 +60,10 @@ clients: setup
 test-clients: clients
 	@$(call environment,graphbolt)
 	@$(RUN) -m pytest --quiet tests/clients $(PYTEST_FLAGS)
+
+# The kernels' contract, the golden suite, commands and functions over arrays on a GPU: docs/cuda.md.
+test-gpu: setup
+	@GRAPHPREP_REQUIRE_GPU=1 $(RUN) -m pytest --quiet -m gpu $(PYTEST_FLAGS)
 
 # Install tests/clients/$(1)-requirements.txt into .venv/clients/$(1), unless that is done.
 define environment

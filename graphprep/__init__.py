@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from graphprep.edges.adjacency import Adjacency
     from graphprep.edges.arrays import build_adjacency, degrees, reorder_by_degree, transpose
     from graphprep.edges.files import read_adjacency, read_edges
-    from graphprep.edges.sorted_arrays import dedup_edges, rank_ids, sort_edges, sort_keys
+    from graphprep.edges.sorted_arrays import dedup_edges, rank_ids, sort_edges, sort_keys, split_by_partition
     from graphprep.graph.graph import Graph
     from graphprep.model.errors import GraphprepError
     from graphprep.model.export import ExportOptions, ExportSummary
@@ -87,6 +87,7 @@ __all__ = [
     "reorder_by_degree",
     "sort_edges",
     "sort_keys",
+    "split_by_partition",
     "stats",
     "transform",
     "transpose",
@@ -136,6 +137,7 @@ _HOMES = {
     "reorder_by_degree": "graphprep.edges.arrays",
     "sort_edges": "graphprep.edges.sorted_arrays",
     "sort_keys": "graphprep.edges.sorted_arrays",
+    "split_by_partition": "graphprep.edges.sorted_arrays",
     "transpose": "graphprep.edges.arrays",
     "validate": "graphprep.api",
 }

@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import devices
 import pytest
 from hypothesis import settings
 
@@ -33,20 +34,40 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many tests ran what trainers load with, and kernels on which device, so that none is passed over in silence."""
-    found: dict[str, dict[str, Counter[str]]] = {"client": {}, "kernels": {}}
-    for outcome in ("passed", "failed", "skipped"):
+    """Say how many tests ran what trainers load with, and which device, so that none is passed over in silence."""
+    titles = {
+        "client": "with the trainers' own code",
+        "kernels": "the contract of kernels",
+        "device": "commands and functions over arrays",
+    }
+    found: dict[str, dict[str, Counter[str]]] = {name: {} for name in titles}
+    for outcome in ("passed", "failed", "error", "skipped"):
         for report in terminalreporter.stats.get(outcome, ()):
             for name, value in getattr(report, "user_properties", ()):
                 if name in found:
                     found[name].setdefault(value, Counter())[outcome] += 1
-                if name == "simulated":  # how many passed in a process of their own
-                    found["kernels"].setdefault(name, Counter())[outcome] += int(value)
-    for name, title in (("client", "with the trainers' own code"), ("kernels", "the contract of kernels")):
+                if name.startswith("simulated "):  # how many passed in a process of their own
+                    found[name.removeprefix("simulated ")].setdefault("simulated", Counter())[outcome] += int(value)
+    for name, title in titles.items():
         counts = found[name]
         texts = (f"{one} {', '.join(f'{n} {outcome}' for outcome, n in counts[one].items())}" for one in sorted(counts))
         if counts:
             terminalreporter.write_line(f"{title}: {'; '.join(texts)}")
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> str:
+    """What ``--device`` gets: the CPU, and a GPU, where there is one, or the simulator, where that runs."""
+    if request.param == "cuda":
+        request.getfixturevalue("gpu")
+    return request.param
+
+
+@pytest.fixture
+def gpu(record_property, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """A GPU, or the simulator where that runs; a list that grows whenever something is computed there."""
+    devices.check_device("cuda", "device", record_property)
+    return devices.count_rooms(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ from reference.readers import read_graph
 
 from graphprep.convert import pipeline
 from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.run_options import RunOptions
 
 SCHEMAS = SAMPLE_DATA.parent / "schemas"
 CASES = load_cases()
@@ -53,10 +54,11 @@ def test_reference_builder_writes_the_golden_bytes(case):
 
 
 @by_case
-def test_convert_writes_the_golden_bytes(case, tmp_path):
-    options = ConvertOptions(**case.resolved_options())
+def test_convert_writes_the_golden_bytes(case, device, request, tmp_path):
+    options = ConvertOptions(**case.resolved_options(), run=RunOptions(device=device))
     pipeline.convert([str(path) for path in case.input_paths], str(tmp_path / "store"), options)
     assert_same_files(read_store(tmp_path / "store"), read_store(case.store))
+    assert device == "cpu" or request.getfixturevalue("gpu"), "nothing was computed there"
 
 
 @by_case

@@ -61,6 +61,15 @@ def even_pieces(offsets: NDArray[np.int64], threads: int, step: int = 1) -> list
     return sorted(runs, key=lambda run: work(run[0]) - work(run[1]))
 
 
+def count_parts(low: int, high: int, num_parts: int | None) -> int:
+    """Return how many partitions there are, items in ``low`` to ``high``. Raises DataError for one out of range."""
+    count = high + 1 if num_parts is None else num_parts
+    if low < 0 or high >= count:
+        fix = "count partitions from 0" if low < 0 else "raise num_parts"
+        raise DataError(f"parts: expected partitions below {count}, found {low if low < 0 else high}", fix=fix)
+    return count
+
+
 def index_dtype(count: int) -> type[np.int32] | type[np.int64]:
     """Return the type of indices below ``count``."""
     return np.int32 if count <= 2**31 else np.int64

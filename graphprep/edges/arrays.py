@@ -18,7 +18,7 @@ from graphprep.edges.array_rows import (
     scatter_edges,
     scatter_entries,
 )
-from graphprep.edges.device.find import find_kernels, graphs_on_device
+from graphprep.edges.device.find import compute_there, find_kernels
 from graphprep.engine.ledger import scratch_array
 from graphprep.kernels.edges import Kernels, Relabeling, Rows, as_input
 from graphprep.model.errors import DataError, UsageError
@@ -51,10 +51,10 @@ def build_adjacency(
     highest ID and one. Neighbours of a row stand in input order; with ``sort_neighbors`` they ascend, equal ones in input
     order. The ID of an edge is its position. Raises DataError for an ID out of range.
     """
-    if (there := graphs_on_device((src, dst), device)) is not None:
-        layout = check_layout(layout)
-        return there.build_adjacency(src, dst, num_nodes, layout, sort_neighbors=sort_neighbors, edge_ids=edge_ids)
-    kernels, threads, is_csc = find_kernels(device), count_threads(threads), check_layout(layout) == "csc"
+    given = (src, dst, num_nodes, check_layout(layout), sort_neighbors, edge_ids)
+    if (there := compute_there(lambda graphs: graphs.build_adjacency(*given), (src, dst), device)) is not None:
+        return there
+    kernels, threads, is_csc = find_kernels(device), count_threads(threads), layout == "csc"
     ends = as_ends(src, dst)
     num_src, num_dst = check_ends(kernels, *ends, num_nodes, threads)
     rows, others, num_rows, num_others = (*ends[::-1], num_dst, num_src) if is_csc else (*ends, num_src, num_dst)
@@ -78,8 +78,10 @@ def transpose(
     Raises DataError for arrays that do not fit each other.
     """
     _one_of("edge_ids", edge_ids, ("keep", "rows", "drop"))
-    if (there := graphs_on_device(_arrays_of(adjacency), device)) is not None:
-        return there.transpose(adjacency, edge_ids)
+    layout: Layout = "csr" if check_layout(adjacency.layout) == "csc" else "csc"
+    there = compute_there(lambda graphs: graphs.transpose(adjacency, layout, edge_ids), _arrays_of(adjacency), device)
+    if there is not None:
+        return there
     kernels, threads = find_kernels(device), count_threads(threads)
     indptr, indices, ids = _checked(kernels, adjacency, threads)
     carry = edge_ids == "rows" or (edge_ids == "keep" and adjacency.edge_ids is not None)
@@ -90,7 +92,7 @@ def transpose(
     with scratch_array(plan.num_words(indices.size), np.uint64) as words:
         segments = scatter_entries(kernels, indptr, indices, ids if carry else ids[:0], plan, words, threads)
         built = build_rows(kernels, segments, plan, num_columns, num_rows, sort_neighbors=False, threads=threads)
-    return as_adjacency("csr" if check_layout(adjacency.layout) == "csc" else "csc", built, adjacency.num_rows, edge_ids=carry)
+    return as_adjacency(layout, built, adjacency.num_rows, edge_ids=carry)
 
 
 def degrees(
@@ -105,8 +107,8 @@ def degrees(
 
     Arguments are those of ``build_adjacency``. Returns (out-degrees int64[sources], in-degrees int64[destinations]).
     """
-    if (there := graphs_on_device((src, dst), device)) is not None:
-        return there.degrees(src, dst, num_nodes)  # type: ignore[no-any-return]
+    if (there := compute_there(lambda graphs: graphs.degrees(src, dst, num_nodes), (src, dst), device)) is not None:
+        return there  # type: ignore[no-any-return]
     kernels, threads = find_kernels(device), count_threads(threads)
     ends = as_ends(src, dst)
     num_src, num_dst = check_ends(kernels, *ends, num_nodes, threads)
@@ -134,8 +136,11 @@ def reorder_by_degree(
             f"{adjacency.num_rows} rows with neighbors among {adjacency.num_neighbors} nodes are of two node types",
             fix="reorder the adjacency of one node type",
         )
-    if (there := graphs_on_device(_arrays_of(adjacency), device)) is not None:
-        return there.reorder_by_degree(adjacency, by, sort_neighbors=sort_neighbors)  # type: ignore[no-any-return]
+    there = compute_there(
+        lambda graphs: graphs.reorder_by_degree(adjacency, by, sort_neighbors=sort_neighbors), _arrays_of(adjacency), device
+    )
+    if there is not None:
+        return there  # type: ignore[no-any-return]
     kernels, threads = find_kernels(device), count_threads(threads)
     indptr, indices, ids = _checked(kernels, adjacency, threads)
     degrees = _degrees_of(kernels, adjacency, indptr, indices, by, threads)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphprep.edges.array_rows import CHUNK, count_threads, even_pieces, index_dtype, run_tasks
-from graphprep.edges.arrays import as_ends, limits
-from graphprep.edges.device.find import find_kernels, graphs_on_device, refuse_on_device
+from graphprep.edges.array_rows import CHUNK, count_parts, count_threads, even_pieces, index_dtype, run_tasks
+from graphprep.edges.arrays import as_ends, as_ids, limits
+from graphprep.edges.device.find import compute_there, find_kernels
 from graphprep.engine.ledger import scratch_array
 from graphprep.kernels.cpu.ids.rank_ids import ScatteredIds, collect_ranks, number_bucket, rank_bucket, scatter_ids
 from graphprep.kernels.edges import Kernels, ScatteredKeys, as_input, bits_below
@@ -27,7 +27,8 @@ _MOST_DEPTH = 8
 
 def sort_keys(keys: ArrayLike, *, threads: int | None = None, device: str | None = None) -> Ints:
     """Return integers in ascending order: [m], of the same type."""
-    refuse_on_device("sort_keys", (keys,))
+    if (there := compute_there(lambda graphs: graphs.sort_keys(keys), (keys,), device)) is not None:
+        return there  # type: ignore[no-any-return]
     array, as_bits, low, high, threads = *_as_bits(keys, "keys"), count_threads(threads)
     sorted_bits, _ = _sort(find_kernels(device), as_bits, low, high, with_order=False, threads=threads)
     return _like(sorted_bits, array)
@@ -41,7 +42,9 @@ def sort_edges(
     ``src`` and ``dst``: integers [m], 0 or more. Returns (sources, destinations, order): ``order``, int32[m] or int64[m], is
     where each edge stood; equal edges stay in order.
     """
-    refuse_on_device("sort_edges", (src, dst))
+    there = compute_there(lambda graphs: graphs.sort_edges(src, dst, drop_repeats=False), (src, dst), device)
+    if there is not None:
+        return there  # type: ignore[no-any-return]
     kernels, threads = find_kernels(device), count_threads(threads)
     pairs = _pack(kernels, src, dst, threads)
     keys, order = _sort(kernels, pairs.keys, 0, pairs.high, with_order=True, threads=threads)
@@ -55,8 +58,9 @@ def dedup_edges(
 
     Returns (sources, destinations, first): ``first``, int32[k] or int64[k], is where each stood first.
     """
-    if (there := graphs_on_device((src, dst), device)) is not None:
-        return there.dedup_edges(src, dst)  # type: ignore[no-any-return]
+    there = compute_there(lambda graphs: graphs.sort_edges(src, dst, drop_repeats=True), (src, dst), device)
+    if there is not None:
+        return there  # type: ignore[no-any-return]
     kernels, threads = find_kernels(device), count_threads(threads)
     pairs = _pack(kernels, src, dst, threads)
     keys, order = _sort(kernels, pairs.keys, 0, pairs.high, with_order=True, threads=threads)
@@ -70,8 +74,28 @@ def rank_ids(ids: ArrayLike, *, threads: int | None = None, device: str | None =
     Returns (distinct [k] of the same type, ascending; ranks [m], int32 up to 2^31 distinct IDs, else int64), so that
     ``distinct[ranks]`` is ``ids``. Takes no search for each ID.
     """
-    refuse_on_device("rank_ids", (ids,))
+    if (there := compute_there(lambda graphs: graphs.rank_ids(ids), (ids,), device)) is not None:
+        return there  # type: ignore[no-any-return]
     return _rank(find_kernels(device), ids, count_threads(threads))
+
+
+def split_by_partition(
+    parts: ArrayLike, num_parts: int | None = None, *, threads: int | None = None, device: str | None = None
+) -> tuple[Ints, Ints]:
+    """Group items by their partition.
+
+    ``parts``: integers [m], the partition of each item; ``num_parts``: how many there are, None: the highest and one. Returns
+    (offsets int64[num_parts + 1], order [m], int32 up to 2^31 items, else int64): the items of partition p are
+    ``order[offsets[p]:offsets[p + 1]]``, ascending. Raises DataError for a partition out of range.
+    """
+    there = compute_there(lambda graphs: graphs.split_by_partition(parts, num_parts), (parts,), device)
+    if there is not None:
+        return there  # type: ignore[no-any-return]
+    kernels, threads, ids = find_kernels(device), count_threads(threads), as_ids(parts, "parts")
+    count = count_parts(*limits(kernels, ids, threads), num_parts)
+    _, bits, low, high = _as_bits(ids, "parts")
+    keys, order = _sort(kernels, bits, low, high, with_order=True, threads=threads)
+    return np.searchsorted(keys, np.arange(count + 1, dtype=np.uint64)), order
 
 
 def _rank(kernels: Kernels, ids: ArrayLike, threads: int) -> tuple[Ints, Ints]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import sys
 
@@ -9,11 +10,15 @@ import numpy as np
 import pytest
 
 import graphprep
-from graphprep.edges.device import dlpack
+from graphprep.edges.device import arrays, dlpack
 from graphprep.edges.device.arrays import DeviceArray, lies_on_device
 from graphprep.model.errors import UsageError
 
 CPU = (1, 0)  # kDLCPU
+UNKNOWN = (
+    "an array does not say on which device it lies, and the driver does not know its address\n"
+    "  fix: pass arrays that have __dlpack_device__, or arrays of the host"
+)
 
 
 class Lender:
@@ -114,3 +119,44 @@ def test_where_arrays_lie():
     with pytest.raises(UsageError) as caught:
         graphprep.dedup_edges(array, DeviceArray(Held(np.arange(3)), 0))
     assert str(caught.value) == "arrays lie on cuda:0 and cuda:1\n  fix: move them"
+
+
+class Bare:
+    """An array on a device that says nothing but its address."""
+
+    def __init__(self, address):
+        self.__cuda_array_interface__ = {"shape": (3,), "typestr": "<i8", "data": (address, False), "version": 3}
+
+
+class Driver:
+    """Knows that addresses from 4,096 on lie on device 2, from 8,192 on on device 3, and no others."""
+
+    def __init__(self, name):
+        assert name == "libcuda.so.1"
+
+    def cuPointerGetAttribute(self, found, attribute, address):
+        assert attribute == 9
+        found._obj.value = 2 + (address.value >= 8192)
+        return 0 if address.value >= 4096 else 1
+
+
+def test_arrays_that_do_not_say_where_they_lie(monkeypatch, tmp_path):
+    monkeypatch.setattr(ctypes, "CDLL", Driver)
+    assert arrays.device_of([Bare(5000), None, Bare(0)], None) == 2
+    assert arrays.device_of([Bare(9000)], "cuda:3") == 3
+    assert arrays.device_of([Bare(0)], "cuda:3") == 3
+    assert arrays.device_of([Bare(0)], None) == 0
+    for given, device, words in (
+        ((5000, 9000), None, "arrays lie on cuda:2 and cuda:3\n  fix: move them"),
+        ((5000,), "cuda", 'device="cuda": the arrays lie on cuda:2\n  fix: leave device out, or move them'),
+        ((77,), None, UNKNOWN),
+        ((77,), "cuda:0", UNKNOWN),
+    ):
+        with pytest.raises(UsageError) as caught:
+            arrays.device_of(list(map(Bare, given)), device)
+        assert str(caught.value) == words
+    monkeypatch.undo()
+    monkeypatch.setenv("NUMBA_CUDA_DRIVER", str(tmp_path / "none"))
+    with pytest.raises(UsageError) as caught:
+        arrays.device_of([Bare(77)], None)
+    assert str(caught.value) == UNKNOWN

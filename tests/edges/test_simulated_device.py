@@ -1,21 +1,25 @@
-"""Commands and functions over arrays on Numba's CUDA simulator, in a process of its own. A simulator is no GPU: it shows what is computed, not races."""
+"""Commands and functions over arrays on CUDA's simulator, in a process of its own: it is no GPU, and shows no races."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+import re
 
 import pytest
+from kernels.run_simulated import run_simulated
+
+SUITES = {
+    "tests/test_golden.py": 80,
+    "tests/rewrite/test_reorder.py": 3,
+    "tests/rewrite/test_partition.py": 3,
+    "tests/edges/test_device_commands.py": 32,
+    "tests/edges/test_device_graphs.py": 100,
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", ["simulated_run.py", "simulated_arrays.py"])
-def test_what_is_computed_on_the_simulator_is_what_the_cpu_computes(program, tmp_path):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHPREP_DEVICE")}
-    tests = Path(__file__).resolve().parent.parent
-    environment["PYTHONPATH"] = str(tests)
-    run = [sys.executable, str(tests / "kernels" / "simulated.py"), str(tests / "edges" / program), str(tmp_path)]
-    done = subprocess.run(run, capture_output=True, text=True, env=environment, check=False, timeout=600)
-    assert (done.stdout, done.returncode) == ("", 0), done.stderr
+@pytest.mark.parametrize("suite", SUITES)
+def test_what_is_computed_on_the_simulator_is_what_the_cpu_computes(suite, record_property):
+    printed = run_simulated("pytest", "-q", "-m", "gpu", "-p", "no:cacheprovider", suite)
+    (passed,) = re.findall(r"^commands and functions over arrays: simulated (\d+) passed$", printed, re.M)
+    record_property("simulated device", passed)
+    assert int(passed) >= SUITES[suite]

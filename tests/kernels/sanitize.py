@@ -37,7 +37,7 @@ def find_sanitizer() -> str | None:
 def run_tool(sanitizer: str, tool: str, given: list[str], seconds: float) -> bool:
     """Run the tests under one tool and say what it found; return whether that is nothing."""
     command = [sanitizer, "--tool", tool, "--error-exitcode", str(FOUND), "--target-processes", "all"]
-    command += [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "cuda", *(given or SUITES)]
+    command += [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "gpu", *(given or SUITES)]
     environment = {**os.environ, "GRAPHPREP_REQUIRE_GPU": "1"}
     try:
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=seconds)

@@ -6,15 +6,17 @@ The real one needs a driver even to be imported.
 from __future__ import annotations
 
 import importlib.metadata
-import pickle
 import sys
-from enum import Enum
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cub_stand_in import stand_in
 
 from graphprep.kernels.cuda.cccl import find_fast
+from graphprep.kernels.cuda.probe import Device as Found
+
+SM_90 = Found(0, "", (9, 0))
 
 
 class Device(SimpleNamespace):
@@ -24,64 +26,11 @@ class Device(SimpleNamespace):
         return np.empty(size, dtype)
 
 
-class DoubleBuffer:
-    def __init__(self, current, alternate):
-        self.buffers, self.selector = [current, alternate], 0
-
-    def current(self):
-        return self.buffers[self.selector]
-
-
-class Sort:
-    """Sorts as CUB does: the result lies in the other buffer."""
-
-    def __call__(self, *, temp_storage, d_in_keys, d_in_values, num_items, begin_bit, end_bit, stream, **_):
-        assert stream.__cuda_stream__() == (0, 77)
-        if temp_storage is None:
-            return 100
-        assert temp_storage.size == 100
-        keys = d_in_keys.current()
-        part = keys >> np.uint64(begin_bit) & np.uint64((1 << end_bit - begin_bit) - 1)
-        order = np.argsort(part[:num_items], kind="stable")
-        for buffer in (d_in_keys, d_in_values):
-            if buffer is not None:
-                buffer.buffers[1 - buffer.selector][:] = buffer.current()[order]
-                buffer.selector ^= 1
-        return 100
-
-
-class Scan:
-    def __call__(self, *, temp_storage, d_in, d_out, op, init_value, num_items, stream):
-        assert (op, init_value.tolist()) == ("plus", [0])
-        if temp_storage is not None:
-            d_out[:] = np.cumsum(d_in) - d_in
-        return 0
-
-
 @pytest.fixture
 def compute(monkeypatch, tmp_path):
     """The stand-in, which counts what it compiles."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    compiled = []
-
-    def make(kind):
-        def build(**given):
-            compiled.append(kind)
-            return kind()
-
-        return build
-
-    module = SimpleNamespace(
-        _BINDINGS_AVAILABLE=True,
-        DoubleBuffer=DoubleBuffer,
-        SortOrder=Enum("SortOrder", "ASCENDING"),
-        OpKind=SimpleNamespace(PLUS="plus"),
-        make_radix_sort=make(Sort),
-        make_exclusive_scan=make(Scan),
-        serialize=pickle.dumps,
-        deserialize=pickle.loads,
-        compiled=compiled,
-    )
+    module = stand_in(handle=77)
     monkeypatch.setitem(sys.modules, "cuda", SimpleNamespace(compute=module))
     monkeypatch.setitem(sys.modules, "cuda.compute", module)
     monkeypatch.setattr("graphprep.kernels.cuda.cccl.version", lambda name: "1.2.1")
@@ -97,7 +46,7 @@ def sort(fast, keys, payload, *ranges):
 def test_ranges_are_sorted_one_after_the_other(compute, payload):
     keys = np.random.default_rng(1).integers(0, 2**40, 90, np.uint64)
     along = np.arange(90, dtype=payload) if payload else np.empty(0, np.uint8)
-    found, moved = sort(find_fast((9, 0))(), keys, along, (3, 5), (7, 7), (20, 26))
+    found, moved = sort(find_fast(SM_90)(), keys, along, (3, 5), (7, 7), (20, 26))
     order = sorted(range(90), key=lambda i: (int(keys[i]) >> 20 & 63, int(keys[i]) >> 3 & 3))
     assert found.tolist() == keys[order].tolist()
     assert moved.tolist() == (order if payload else [])
@@ -105,19 +54,19 @@ def test_ranges_are_sorted_one_after_the_other(compute, payload):
 
 def test_sums_are_scanned(compute):
     values = np.arange(7)
-    find_fast((9, 0))().scan(Device(stream=SimpleNamespace(handle=77)), values, values)
+    find_fast(SM_90)().scan(Device(stream=SimpleNamespace(handle=77)), values, values)
     assert values.tolist() == [0, 0, 1, 3, 6, 10, 15]
 
 
 def test_what_was_compiled_is_kept_by_version_architecture_and_types(compute, tmp_path, monkeypatch):
     keys, none = np.array([3, 1, 2], np.uint64), np.empty(0, np.uint8)
     for expected in (1, 1):  # the second comes from the file
-        assert sort(find_fast((9, 0))(), keys, none, (0, 2))[0].tolist() == [1, 2, 3]
+        assert sort(find_fast(SM_90)(), keys, none, (0, 2))[0].tolist() == [1, 2, 3]
         assert len(compute.compiled) == expected
-    sort(find_fast((10, 0))(), keys, none, (0, 2))
-    sort(find_fast((9, 0))(), keys, np.arange(3, dtype=np.uint32), (0, 2))
+    sort(find_fast(Found(0, "", (10, 0)))(), keys, none, (0, 2))
+    sort(find_fast(SM_90)(), keys, np.arange(3, dtype=np.uint32), (0, 2))
     monkeypatch.setattr("graphprep.kernels.cuda.cccl.version", lambda name: "1.3.0")
-    sort(find_fast((9, 0))(), keys, none, (0, 2))
+    sort(find_fast(SM_90)(), keys, none, (0, 2))
     assert len(compute.compiled) == 4
     names = sorted(path.name for path in (tmp_path / "graphprep").iterdir())
     assert names == [
@@ -131,27 +80,27 @@ def test_what_was_compiled_is_kept_by_version_architecture_and_types(compute, tm
 @pytest.mark.parametrize("harm", ["cut", "changed", "writable"])
 def test_a_file_that_is_damaged_or_not_the_users_is_not_loaded(compute, tmp_path, harm):
     keys, none = np.array([3, 1, 2], np.uint64), np.empty(0, np.uint8)
-    sort(find_fast((9, 0))(), keys, none, (0, 2))
+    sort(find_fast(SM_90)(), keys, none, (0, 2))
     (path,) = (tmp_path / "graphprep").iterdir()
     content = path.read_bytes()
     if harm == "writable":
         path.chmod(0o666)
     else:
         path.write_bytes(content[:10] if harm == "cut" else content[:-1] + bytes([content[-1] ^ 1]))
-    assert sort(find_fast((9, 0))(), keys, none, (0, 2))[0].tolist() == [1, 2, 3]
+    assert sort(find_fast(SM_90)(), keys, none, (0, 2))[0].tolist() == [1, 2, 3]
     assert len(compute.compiled) == 2
     assert path.read_bytes() == content
 
 
 def test_without_it_nothing_is_fast(compute, monkeypatch):
     compute._BINDINGS_AVAILABLE = False  # no driver
-    assert find_fast((9, 0)) is None
+    assert find_fast(SM_90) is None
     compute._BINDINGS_AVAILABLE = True
 
     def missing(name):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr("graphprep.kernels.cuda.cccl.version", missing)
-    assert find_fast((9, 0)) is None
+    assert find_fast(SM_90) is None
     monkeypatch.setitem(sys.modules, "cuda.compute", None)
-    assert find_fast((9, 0)) is None
+    assert find_fast(SM_90) is None

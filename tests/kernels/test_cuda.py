@@ -10,29 +10,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from run_simulated import ROOT, run_simulated
 
 from graphprep.kernels.cuda.probe import NoDevice, explain
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
 SUITES = tuple(f"tests/kernels/test_{name}.py" for name in ("kernels_contract", "resident", "halved"))
 MISSING_PARTS = ("libnvvm cannot be found", "failure finding", "missing libdevice")  # not: what libnvvm itself complains of
-
-
-def run_simulated(*args: str) -> str:
-    """Run something in a process of its own, where ``numba.cuda`` is the simulator; return what it printed."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    command = [sys.executable, str(HERE / "simulated.py"), *args]
-    found = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=800)
-    assert found.returncode == 0, found.stdout[-5000:] + found.stderr[-5000:]
-    return found.stdout
 
 
 @pytest.mark.slow
 def test_the_contract_holds_on_the_simulator(record_property):
     printed = run_simulated("pytest", "-q", "-p", "no:cacheprovider", *SUITES)
     (passed,) = re.findall(r"^the contract of kernels: simulated (\d+) passed$", printed, re.M)
-    record_property("simulated", passed)
+    record_property("simulated kernels", passed)
     assert int(passed) > 200
 
 

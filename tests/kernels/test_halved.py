@@ -9,18 +9,20 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from test_kernels_contract import DEVICES, TILE, check_device, random
+from devices import check_device
+from test_kernels_contract import TILE, random
 
 from graphprep.kernels.cpu.edges import kernels as cpu_kernels
 from graphprep.kernels.edges import Packing, Rows, ScatteredKeys, one_segment
 
+pytestmark = pytest.mark.gpu
 SIZE = 5 * TILE + 3
 CAP_BYTES = 28 * 3 * TILE  # for a part of that
 
 
-@pytest.fixture(params=[name for name in DEVICES if name != "cpu"])
-def slots(request, record_property, monkeypatch):
-    check_device(request.param, record_property)
+@pytest.fixture
+def slots(record_property, monkeypatch):
+    check_device("cuda", "kernels", record_property)
     monkeypatch.setattr("graphprep.kernels.cuda.kernels._FEW_ITEMS", 2)
     from graphprep.kernels.cuda.slots import Slots
 

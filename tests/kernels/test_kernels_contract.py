@@ -7,12 +7,11 @@ this file there. With GRAPHPREP_REQUIRE_GPU=1 a device that is missing is a fail
 from __future__ import annotations
 
 import itertools
-import os
 from concurrent.futures import ThreadPoolExecutor
 
-import numba
 import numpy as np
 import pytest
+from devices import check_device, is_simulated
 
 from graphprep.kernels.cpu.edges import kernels as cpu_kernels
 from graphprep.kernels.edges import (
@@ -27,34 +26,23 @@ from graphprep.kernels.edges import (
 )
 from graphprep.model.buffers import hold_buffers
 
-SIMULATED = bool(numba.config.ENABLE_CUDASIM)
-DEVICES = ["simulated"] if SIMULATED else ["cpu", "cuda"]
-TILE = 48 if SIMULATED else 1792  # what a block sorts at a time: one item less or more are other ways through the kernels
+CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
+DEVICES = [CUDA] if is_simulated() else ["cpu", CUDA]
+TILE = 48 if is_simulated() else 1792  # what a block sorts at a time: one item less or more are other ways through the kernels
 SIZES = [0, 1, TILE, 3 * TILE + 5]
 LAYOUTS = [(), ("id",), ("key",), ("id", "key", "edge_row")]
 
 
-def check_device(name: str, record_property) -> None:
-    """Note the device for the closing lines; a CUDA device must be there."""
-    record_property("kernels", name)
-    if name == "cuda":
-        from graphprep.kernels.cuda.probe import NoDevice, find_device
-
-        found = find_device()
-        if isinstance(found, NoDevice):
-            (pytest.fail if os.environ.get("GRAPHPREP_REQUIRE_GPU") == "1" else pytest.skip)(f"no CUDA device: {found.reason}")
-
-
 @pytest.fixture(params=DEVICES)
 def kernels(request, record_property):
-    check_device(request.param, record_property)
+    check_device(request.param, "kernels", record_property)
     return cpu_kernels if request.param == "cpu" else make_cuda()
 
 
-@pytest.fixture(params=[name for name in DEVICES if name != "cpu"])
+@pytest.fixture(params=[CUDA])
 def small_kernels(request, record_property, monkeypatch):
     """Kernels that have room for little: what they are given does not fit. The CPU takes what memory it needs."""
-    check_device(request.param, record_property)
+    check_device(request.param, "kernels", record_property)
     return make_cuda(cap_bytes=5000, count=1)
 
 

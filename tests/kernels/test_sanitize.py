@@ -56,7 +56,7 @@ def test_all_tools_find_nothing(machine):
     )
     suites = " ".join(sanitize.SUITES)
     assert asked == [
-        f"--tool {tool} --error-exitcode 99 --target-processes all python -m pytest -q -p no:cacheprovider -k cuda {suites} 1"
+        f"--tool {tool} --error-exitcode 99 --target-processes all python -m pytest -q -p no:cacheprovider -m gpu {suites} 1"
         for tool in ("memcheck", "racecheck")
     ]
 

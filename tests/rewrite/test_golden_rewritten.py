@@ -17,10 +17,10 @@ def test_every_case_has_a_digest():
 
 
 @pytest.mark.parametrize("case", REWRITES, ids=lambda case: case.name)
-def test_golden_digest(case, tmp_path):
+def test_golden_digest(case, device, tmp_path):
     """Whatever the threads and the limit."""
     for number, run in enumerate(({"threads": 1}, {"threads": 3, "memory_limit": "256MiB"})):
-        case.run(tmp_path / str(number), **run)
+        case.run(tmp_path / str(number), **run, device=device)
         assert digest(tmp_path / str(number)) == WANTED[case.name]
     if (tmp_path / "0/store/metadata.json").exists():
         report = graphprep.validate(str(tmp_path / "0/store"))

@@ -53,9 +53,9 @@ PARTITIONED = load_rewritten("partitioned")
 
 
 @pytest.mark.parametrize("number", range(len(PARTITIONED)), ids=[store.parent.name for _, store, _ in PARTITIONED])
-def test_golden_bytes(number, tmp_path):
+def test_golden_bytes(number, device, tmp_path):
     case, store, options = PARTITIONED[number]
-    graphprep.partition(case.store, tmp_path / "out", **options)
+    graphprep.partition(case.store, tmp_path / "out", **options, device=device)
     assert read_store(tmp_path / "out") == read_store(store)
 
 

@@ -99,9 +99,9 @@ REORDERED = load_rewritten("reordered")
 
 
 @pytest.mark.parametrize("number", range(len(REORDERED)), ids=[store.parent.name for _, store, _ in REORDERED])
-def test_golden_bytes(number, tmp_path):
+def test_golden_bytes(number, device, tmp_path):
     case, store, options = REORDERED[number]
-    graphprep.reorder(str(case.store), str(tmp_path / "out"), **options)
+    graphprep.reorder(str(case.store), str(tmp_path / "out"), **options, device=device)
     assert read_store(tmp_path / "out") == read_store(store)
     assert_files(store, reorder_reference(read_files(case.store), **options))
 

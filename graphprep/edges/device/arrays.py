@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from graphprep.edges.device import dlpack
 from graphprep.model.errors import UsageError
 
+SIGNED = ("int32", "int64")
+INTEGERS = (*SIGNED, "uint32", "uint64")
+
 
 class DeviceArray:
     """Numbers on a device, in one dimension. PyTorch, CuPy, Numba and JAX take it as it lies; ``copy_to_host`` copies it.
@@ -94,8 +97,8 @@ def device_of(arrays: Sequence[object], device: str | None) -> int | None:
     lying = [one for one in given if lies_on_device(one)]
     if not lying:
         return None
-    numbers = {int(where()[1]) for one in lying if (where := getattr(one, "__dlpack_device__", None)) is not None}
-    said = device if device is not None and device.startswith("cuda:") else "cuda:0"  # where arrays do not say it themselves
+    numbers = {number for one in lying if (number := _number_of(one)) is not None}
+    said = device if device is not None and device.startswith("cuda:") else "cuda:0"  # of arrays that hold nothing
     names = [f"cuda:{number}" for number in sorted(numbers)] or [said]
     if len(lying) < len(given) or len(names) > 1:
         raise UsageError(f"arrays lie on {' and '.join(names)}{' and the host' * (len(lying) < len(given))}", fix="move them")
@@ -104,22 +107,47 @@ def device_of(arrays: Sequence[object], device: str | None) -> int | None:
     return int(names[0].removeprefix("cuda:"))
 
 
-def held_array(value: Any, name: str) -> Any:
-    """Return integers on a device as an array of Numba's, int32 or int64, without a copy.
+def _number_of(array: Any) -> int | None:
+    """Return the number of the device on which an array lies, None of one that holds nothing and does not say.
+
+    Raises UsageError where neither the array nor the driver knows.
+    """
+    where = getattr(array, "__dlpack_device__", None)
+    if where is not None:
+        return int(where()[1])
+    address = array.__cuda_array_interface__["data"][0]
+    if not address:
+        return None
+    from graphprep.kernels.cuda.driver import device_at
+
+    number = device_at(address)
+    if number is None:
+        fix = "pass arrays that have __dlpack_device__, or arrays of the host"
+        raise UsageError("an array does not say on which device it lies, and the driver does not know its address", fix=fix)
+    return number
+
+
+def held_array(value: Any, name: str, kinds: tuple[str, ...]) -> Any:
+    """Return integers on a device as an array of Numba's, of one of some dtypes, without a copy.
 
     Raises UsageError for what is no such array.
     """
     from graphprep.kernels.cuda.resident import as_resident
 
     if isinstance(value, DeviceArray):
-        return value.held
-    if not hasattr(value, "__cuda_array_interface__") and not hasattr(value, "__cuda_ndarray__"):
+        value = value.held
+    elif not hasattr(value, "__cuda_array_interface__") and not hasattr(value, "__cuda_ndarray__"):
         value = _Lent(dlpack.take(value.__dlpack__(stream=1)))  # 1: the stream that all others wait for
     held = as_resident(value)
+    check_held(held, name, kinds)
+    return held
+
+
+def check_held(held: Any, name: str, kinds: tuple[str, ...]) -> None:
+    """Raise UsageError for an array that is none of integers of these dtypes, in one dimension."""
     has_gaps = held.size > 1 and held.strides != (held.dtype.itemsize,)
-    if held.ndim != 1 or np.dtype(held.dtype).name not in ("int32", "int64") or has_gaps:
+    if held.ndim != 1 or np.dtype(held.dtype).name not in kinds or has_gaps:
         raise UsageError(
-            f"{name} must be int32 or int64 in one dimension, without gaps, found {held.dtype} of shape {held.shape}",
+            f"{name} must be {' or '.join(kinds)} in one dimension, without gaps, found {held.dtype} of shape {held.shape}",
             fix="pass such an array, or one of the host",
         )
-    return held

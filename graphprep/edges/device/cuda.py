@@ -66,14 +66,14 @@ class CudaDevice:
         from graphprep.kernels.cuda.kernels import make_kernels
         from graphprep.kernels.cuda.slots import Slots
 
-        make_fast = None if self.device.is_simulated else find_fast(self.device.capability)
-        slots = Slots(self.device.index, _SLOTS, device_bytes, pinned_bytes, make_fast)
+        slots = Slots(self.device.index, _SLOTS, device_bytes, pinned_bytes, find_fast(self.device))
         return OpenDevice(
             make_kernels(slots, cpu),
             failure_of,
             Need("device", device_bytes, f"{_SLOTS} slots of {format_size(device_bytes // _SLOTS)}: what is computed"),
             Need("pinned", pinned_bytes, f"{_SLOTS} slots of {format_size(pinned_bytes // _SLOTS)}: what is copied"),
             slots.tally.tell,
+            self.device.index,
         )
 
 

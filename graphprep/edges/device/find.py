@@ -5,16 +5,16 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeVar
 
-from graphprep.edges.device.guard import FoundDevice, OpenDevice, guarded
+from graphprep.edges.device.guard import FoundDevice, OpenDevice, TooLargeError, guarded
 from graphprep.engine.budget import parse_device_memory
 from graphprep.engine.ledger import Ledger, MemoryPlan
 from graphprep.kernels.edges import Kernels
-from graphprep.model.errors import DeviceError, UsageError
+from graphprep.model.errors import DataError, DeviceError, UsageError
 from graphprep.model.options.words import python_words
 from graphprep.model.protocols import Reporter
 from graphprep.model.run_options import RunOptions
@@ -33,6 +33,7 @@ _GO_ON = "use --device auto, which goes on on the CPU, or --device cpu"
 _ON_CPU = 'leave device out, or pass device="cpu"'
 
 Kind = Literal["auto", "cpu", "cuda"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -58,27 +59,34 @@ def find_kernels(device: str | None = None) -> Kernels:
         return guarded(_open(choice), partial(_give_up, choice.place, _ON_CPU))
 
 
-def graphs_on_device(arrays: Sequence[object], device: str | None) -> DeviceGraphs | None:
-    """Return the functions over arrays of the device where the arrays of a call lie; None: on the host.
+def compute_there(compute: Callable[[DeviceGraphs], T], arrays: Sequence[object], device: str | None) -> T | None:
+    """Compute on the device where the arrays of a call lie, or on that which is asked for and holds them all at once.
 
-    Raises UsageError where they lie on several, or elsewhere than ``device`` says.
+    None: they lie on the host and the CPU is to compute, or they are more than the device holds, or they are at fault: what
+    goes through them piece by piece says where. Raises UsageError where they lie on several, or elsewhere than ``device`` says.
     """
     from graphprep.edges.device.arrays import device_of
 
     index = device_of(arrays, device)
-    if index is None:
+    if index is not None:
+        from graphprep.edges.device.graphs import graphs_of
+
+        return compute(graphs_of(index))
+    if device is None or device == "cpu":
         return None
-    from graphprep.edges.device.graphs import graphs_of
+    with python_words():
+        choice = _choice(device, f'device="{device}"', ("cpu", "cuda"))
+        number = _open(choice).number
+        if number is None:
+            return None
+        from graphprep.edges.device.graphs import uploading_graphs_of
 
-    return graphs_of(index)
-
-
-def refuse_on_device(name: str, arrays: Sequence[object]) -> None:
-    """Raise UsageError where arrays lie on a device, for a function that takes none there."""
-    from graphprep.edges.device.arrays import device_of
-
-    if device_of(arrays, None) is not None:
-        raise UsageError(f"{name} takes arrays of the host", fix="copy them to the host, and pass device to compute on it")
+        try:
+            return compute(uploading_graphs_of(number))
+        except (TooLargeError, DataError, UsageError):
+            return None
+        except DeviceError as error:
+            _give_up(choice.place, _ON_CPU, error)
 
 
 def read_device(given: str | None) -> DeviceChoice:

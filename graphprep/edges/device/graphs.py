@@ -1,4 +1,4 @@
-"""The functions over arrays, for arrays that lie on a device: nothing but a few numbers comes to the host."""
+"""The functions over arrays on a device: of arrays that lie there, and of arrays of the host that fit there, uploaded once."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from typing import Any, Literal
 import numpy as np
 
 from graphprep.edges.adjacency import Adjacency
-from graphprep.edges.device.arrays import DeviceArray, held_array
+from graphprep.edges.array_rows import count_parts
+from graphprep.edges.device.arrays import INTEGERS, SIGNED, DeviceArray, check_held, held_array
 from graphprep.edges.device.cuda import failure_of
+from graphprep.edges.device.guard import TooLargeError
 from graphprep.kernels.cuda import elements, resident, rows
+from graphprep.kernels.cuda.cccl import find_fast
 from graphprep.kernels.cuda.frontend import blocks_for, cuda, launch
+from graphprep.kernels.cuda.probe import NoDevice, find_device, is_out_of_memory
 from graphprep.kernels.cuda.resident import ResidentRows
 from graphprep.kernels.cuda.slots import NoRoomError, Room, Slots
 from graphprep.model.errors import DataError, DeviceError, UsageError
@@ -26,16 +30,29 @@ _ON_HOST = "pass arrays of the host: what does not fit on the device at once pas
 
 @functools.cache
 def graphs_of(index: int) -> DeviceGraphs:
-    """Return the functions over arrays of a device."""
+    """Return the functions over arrays that lie on a device."""
     return DeviceGraphs(index)
 
 
+@functools.cache
+def uploading_graphs_of(index: int) -> UploadingGraphs:
+    """Return the functions over arrays of the host, computed on a device."""
+    return UploadingGraphs(index)
+
+
 class DeviceGraphs:
-    """Functions over arrays that lie on one device; so do the arrays that they return. Results are the CPU's."""
+    """Functions over arrays that lie on one device; so do the arrays that they return. Results are the CPU's.
+
+    Raises TooLargeError for what the device's memory does not hold at once.
+    """
 
     def __init__(self, index: int) -> None:
+        """Look at the device. Raises DeviceError where it cannot be used."""
+        device = find_device(index, simulated=True)
+        if isinstance(device, NoDevice):
+            raise DeviceError(device.reason, fix=device.fix)
         self._index = index
-        self._slots = Slots(index, 1)
+        self._slots = Slots(index, 1, make_fast=find_fast(device))
 
     def build_adjacency(
         self,
@@ -43,46 +60,44 @@ class DeviceGraphs:
         dst: Any,
         num_nodes: int | tuple[int, int] | None,
         layout: Layout,
-        *,
         sort_neighbors: bool,
         edge_ids: bool,
     ) -> Adjacency:
         """See ``edges.arrays.build_adjacency``."""
-        ends = _held_ends(src, dst)
         with self._room() as room:
+            ends = self._ends(src, dst)
             counts = _count_nodes(room, ends, num_nodes)
             own, other = (1, 0) if layout == "csc" else (0, 1)
             sides = (ends[own], ends[other], counts[own], counts[other])
             built = resident.build_rows(room, *sides, with_ids=edge_ids, sort_neighbors=sort_neighbors)
-        return self._adjacency(layout, built, counts[other])
+            return self._adjacency(room, layout, built, counts[other])
 
-    def transpose(self, adjacency: Adjacency, edge_ids: Literal["keep", "rows", "drop"]) -> Adjacency:
+    def transpose(self, adjacency: Adjacency, layout: Layout, edge_ids: Literal["keep", "rows", "drop"]) -> Adjacency:
         """See ``edges.arrays.transpose``."""
         with self._room() as room:
-            old = _checked(room, adjacency)
+            old = self._checked(room, adjacency)
             carry = edge_ids == "rows" or (edge_ids == "keep" and old.edge_ids is not None)
             if edge_ids != "keep":
                 old = ResidentRows(old.indptr, old.indices)
             built = resident.transpose(room, old, adjacency.num_neighbors)
             if carry and old.edge_ids is not None and resident.find_limits(room, old.edge_ids)[1] < 2**31:
                 built = ResidentRows(built.indptr, built.indices, _as_type(room, built.edge_ids, np.int32))
-        rows_of = ResidentRows(built.indptr, built.indices, built.edge_ids if carry else None)
-        return self._adjacency("csr" if adjacency.layout == "csc" else "csc", rows_of, adjacency.num_rows)
+            rows_of = ResidentRows(built.indptr, built.indices, built.edge_ids if carry else None)
+            return self._adjacency(room, layout, rows_of, adjacency.num_rows)
 
     def degrees(self, src: Any, dst: Any, num_nodes: int | tuple[int, int] | None) -> Any:
         """See ``edges.arrays.degrees``."""
-        ends = _held_ends(src, dst)
         with self._room() as room:
+            ends = self._ends(src, dst)
             counts = _count_nodes(room, ends, num_nodes)
-            found = [_count(room, end, count) for end, count in zip(ends, counts, strict=True)]
-        return self._shown(found[0]), self._shown(found[1])
+            return self._all_shown(room, *(_count(room, end, count) for end, count in zip(ends, counts, strict=True)))
 
     def reorder_by_degree(
         self, adjacency: Adjacency, by: Literal["degree", "in-degree", "out-degree"], *, sort_neighbors: bool
     ) -> Any:
         """See ``edges.arrays.reorder_by_degree``."""
         with self._room() as room:
-            old = _checked(room, adjacency)
+            old = self._checked(room, adjacency)
             num_nodes = adjacency.num_rows
             order = resident.order_descending(room, _degrees_of(room, adjacency, old, by))
             inverse = resident.invert(room, order)
@@ -90,17 +105,34 @@ class DeviceGraphs:
             if sort_neighbors:
                 new = resident.sort_rows(room, new, num_nodes)
             new_ids = _as_type(room, inverse, np.int64)
-        return self._adjacency(adjacency.layout, new, num_nodes), self._shown(new_ids)
+            return self._adjacency(room, adjacency.layout, new, num_nodes), *self._all_shown(room, new_ids)
 
-    def dedup_edges(self, src: Any, dst: Any) -> Any:
-        """See ``edges.sorted_arrays.dedup_edges``."""
-        ends = _held_ends(src, dst)
-        dtype = ends[0].dtype if ends[0].dtype == ends[1].dtype else np.int64
+    def sort_keys(self, keys: Any) -> Any:
+        """See ``edges.sorted_arrays.sort_keys``."""
         with self._room() as room:
-            counts = _count_nodes(room, ends, None)
-            *kept, firsts = resident.drop_repeats(room, *ends, *counts)
-            kept = [_as_type(room, end, dtype) for end in kept]
-        return self._shown(kept[0]), self._shown(kept[1]), self._shown(firsts)
+            return self._all_shown(room, resident.sort_keys(room, self._integers(keys, "keys")))[0]
+
+    def rank_ids(self, ids: Any) -> Any:
+        """See ``edges.sorted_arrays.rank_ids``."""
+        with self._room() as room:
+            return self._all_shown(room, *resident.rank_ids(room, self._integers(ids, "ids")))
+
+    def sort_edges(self, src: Any, dst: Any, *, drop_repeats: bool) -> Any:
+        """See ``edges.sorted_arrays.sort_edges`` and ``dedup_edges``."""
+        with self._room() as room:
+            ends = self._ends(src, dst)
+            dtype = ends[0].dtype if ends[0].dtype == ends[1].dtype else np.int64
+            sort = resident.drop_repeats if drop_repeats else resident.sort_edges
+            *kept, stood = sort(room, *ends, *_count_nodes(room, ends, None))
+            return self._all_shown(room, *(_as_type(room, end, dtype) for end in kept), stood)
+
+    def split_by_partition(self, parts: Any, num_parts: int | None) -> Any:
+        """See ``edges.sorted_arrays.split_by_partition``."""
+        with self._room() as room:
+            held = self._held(parts, "parts")
+            _check_size(held.size, 0)
+            count = count_parts(*resident.find_limits(room, held), num_parts)
+            return self._all_shown(room, *resident.split(room, held, count))
 
     @contextlib.contextmanager
     def _room(self) -> Iterator[Room]:
@@ -111,29 +143,80 @@ class DeviceGraphs:
                 room.finish()
                 room.clear()  # the memory is the caller's to use
         except NoRoomError as error:
-            raise DeviceError(f"the device's memory does not suffice: {error}", fix=_ON_HOST) from error
+            raise _too_large(error) from error
         except Exception as error:
             failure = failure_of(error)
             if failure is None:
                 raise
-            raise failure from error
+            raise (_too_large(error) if is_out_of_memory(error) else failure) from error
 
-    def _adjacency(self, layout: Layout, built: ResidentRows, num_neighbors: int) -> Adjacency:
-        ids = None if built.edge_ids is None else self._shown(built.edge_ids)
-        arrays: dict[str, Any] = {"indptr": self._shown(built.indptr), "indices": self._shown(built.indices), "edge_ids": ids}
-        return Adjacency(layout, num_neighbors=num_neighbors, **arrays)
+    def _held(self, value: Any, name: str, kinds: tuple[str, ...] = SIGNED) -> Any:
+        """Return an argument as an array on the device. Raises UsageError for what is none of these integers."""
+        return held_array(value, name, kinds)
 
-    def _shown(self, held: Any) -> DeviceArray:
+    def _shown(self, held: Any) -> Any:
+        """Return a result, which is there, as the caller has it."""
         return DeviceArray(held, self._index)
 
+    def _all_shown(self, room: Room, *held: Any) -> tuple[Any, ...]:
+        room.finish()
+        return tuple(map(self._shown, held))
 
-def _held_ends(src: Any, dst: Any) -> tuple[Any, Any]:
-    """Return both ends of edges. Raises UsageError."""
-    ends = held_array(src, "src"), held_array(dst, "dst")
-    if ends[0].size != ends[1].size:
-        raise UsageError(f"src has {ends[0].size} IDs, dst has {ends[1].size}", fix="pass one of each for every edge")
-    _check_size(ends[0].size, 0)
-    return ends
+    def _integers(self, value: Any, name: str) -> Any:
+        held = self._held(value, name, INTEGERS)
+        _check_size(held.size, 0)
+        return held
+
+    def _ends(self, src: Any, dst: Any) -> tuple[Any, Any]:
+        """Return both ends of edges. Raises UsageError."""
+        ends = self._held(src, "src"), self._held(dst, "dst")
+        if ends[0].size != ends[1].size:
+            raise UsageError(f"src has {ends[0].size} IDs, dst has {ends[1].size}", fix="pass one of each for every edge")
+        _check_size(ends[0].size, 0)
+        return ends
+
+    def _adjacency(self, room: Room, layout: Layout, built: ResidentRows, num_neighbors: int) -> Adjacency:
+        room.finish()
+        ids = None if built.edge_ids is None else self._shown(built.edge_ids)
+        return Adjacency(layout, self._shown(built.indptr), self._shown(built.indices), ids, num_neighbors)
+
+    def _checked(self, room: Room, adjacency: Adjacency) -> ResidentRows:
+        """Return the arrays of an adjacency. Raises DataError where they lead out of an array."""
+        indptr, indices = self._held(adjacency.indptr, "indptr"), self._held(adjacency.indices, "indices")
+        ids = None if adjacency.edge_ids is None else self._held(adjacency.edge_ids, "edge_ids")
+        _check_size(indices.size, max(adjacency.num_rows, adjacency.num_neighbors))
+        indptr = _as_type(room, indptr, np.int64)
+        ends = [int(indptr[at : at + 1].copy_to_host()[0]) for at in (0, indptr.size - 1)] if indptr.size else []
+        if ends != [0, indices.size] or resident.find_limits(room, resident.count_degrees(room, indptr))[0] < 0:
+            raise DataError(f"indptr must ascend from 0 to {indices.size}", fix="pass what graphprep.build_adjacency returned")
+        low, high = resident.find_limits(room, indices)
+        if low < 0 or high >= adjacency.num_neighbors:
+            raise DataError(
+                f"indices must be in 0..{adjacency.num_neighbors - 1}, found {low if low < 0 else high}",
+                fix="say in num_neighbors how many nodes the neighbors' side has",
+            )
+        if ids is not None and ids.size != indices.size:
+            raise DataError(f"there are {indices.size} edges and {ids.size} edge IDs", fix="pass one for every edge, or None")
+        if ids is not None and (low := resident.find_limits(room, ids)[0]) < 0:
+            raise DataError(f"edge_ids must be at least 0, found {low}", fix="pass positions of edges")
+        return ResidentRows(indptr, indices, ids)
+
+
+class UploadingGraphs(DeviceGraphs):
+    """The same over arrays of the host: one upload serves all that a call computes, and the results come back."""
+
+    def _held(self, value: Any, name: str, kinds: tuple[str, ...] = SIGNED) -> Any:
+        array = np.asarray(value)
+        array = np.ascontiguousarray(array) if array.ndim == 1 else array
+        check_held(array, name, kinds)
+        return cuda.to_device(array)
+
+    def _shown(self, held: Any) -> Any:
+        return held.copy_to_host()
+
+
+def _too_large(error: Exception) -> TooLargeError:
+    return TooLargeError(f"the device's memory does not suffice: {error}", fix=_ON_HOST)
 
 
 def _check_size(num_edges: int, num_nodes: int, most_edges: int = _MOST_EDGES) -> None:
@@ -154,28 +237,6 @@ def _count_nodes(room: Room, ends: Sequence[Any], num_nodes: int | tuple[int, in
             raise DataError(f"{name}: {wanted}, found {low if low < 0 else high}", fix=fix)
         _check_size(end.size, count)
     return counts
-
-
-def _checked(room: Room, adjacency: Adjacency) -> ResidentRows:
-    """Return the arrays of an adjacency. Raises DataError where they lead out of an array."""
-    indptr, indices = held_array(adjacency.indptr, "indptr"), held_array(adjacency.indices, "indices")
-    ids = None if adjacency.edge_ids is None else held_array(adjacency.edge_ids, "edge_ids")
-    _check_size(indices.size, max(adjacency.num_rows, adjacency.num_neighbors))
-    indptr = _as_type(room, indptr, np.int64)
-    ends = [int(indptr[at : at + 1].copy_to_host()[0]) for at in (0, indptr.size - 1)] if indptr.size else []
-    if ends != [0, indices.size] or resident.find_limits(room, resident.count_degrees(room, indptr))[0] < 0:
-        raise DataError(f"indptr must ascend from 0 to {indices.size}", fix="pass what graphprep.build_adjacency returned")
-    low, high = resident.find_limits(room, indices)
-    if low < 0 or high >= adjacency.num_neighbors:
-        raise DataError(
-            f"indices must be in 0..{adjacency.num_neighbors - 1}, found {low if low < 0 else high}",
-            fix="say in num_neighbors how many nodes the neighbors' side has",
-        )
-    if ids is not None and ids.size != indices.size:
-        raise DataError(f"there are {indices.size} edges and {ids.size} edge IDs", fix="pass one for every edge, or None")
-    if ids is not None and (low := resident.find_limits(room, ids)[0]) < 0:
-        raise DataError(f"edge_ids must be at least 0, found {low}", fix="pass positions of edges")
-    return ResidentRows(indptr, indices, ids)
 
 
 def _count(room: Room, ids: Any, count: int) -> Any:

@@ -12,11 +12,16 @@ from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import DeviceError
 
 
+class TooLargeError(DeviceError):
+    """Something does not fit on the device at once."""
+
+
 class OpenDevice(NamedTuple):
     """The kernels of a device, what they hold of its memory, and what of the process's.
 
     ``failure_of`` says of an error that a kernel raised how the device failed, None: that it did not. ``told`` says what was
-    computed there since it was last asked, and what was not, "" for nothing.
+    computed there since it was last asked, and what was not, "" for nothing. ``number`` is the CUDA device's; None: arrays are
+    not uploaded to it but by its kernels.
     """
 
     kernels: Kernels
@@ -24,6 +29,7 @@ class OpenDevice(NamedTuple):
     device_need: Need
     pinned_need: Need
     told: Callable[[], str] = str
+    number: int | None = None
 
 
 class FoundDevice(Protocol):

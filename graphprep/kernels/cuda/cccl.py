@@ -18,19 +18,23 @@ import numpy as np
 from xxhash import xxh3_128_digest
 
 from graphprep.kernels.compiler.jit import read_private, write_private
+from graphprep.kernels.cuda.probe import Device
 
 _DIGEST_BYTES = 16
 
 
-def find_fast(capability: tuple[int, int]) -> Callable[[], Fast] | None:
-    """Return what makes a room's ``Fast`` for devices of a compute capability; None where ``cuda-cccl`` does not load."""
+def find_fast(device: Device) -> Callable[[], Fast] | None:
+    """Return what makes a room's ``Fast`` for a device; None where ``cuda-cccl`` does not load, and for the simulator."""
+    if device.is_simulated:
+        return None
     try:
         compute, release = import_module("cuda.compute"), version("cuda-cccl")
     except (ImportError, OSError, PackageNotFoundError):
         return None
     if not getattr(compute, "_BINDINGS_AVAILABLE", False):
         return None
-    return lambda: Fast(compute, f"{release}-sm_{capability[0]}{capability[1]}")
+    major, minor = device.capability
+    return lambda: Fast(compute, f"{release}-sm_{major}{minor}")
 
 
 class Fast:

@@ -10,6 +10,7 @@ from typing import Any
 _DRIVER = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
 _MANAGEMENT = "nvml.dll" if os.name == "nt" else "libnvidia-ml.so.1"
 _NAME_BYTES = 256
+_DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,17 @@ def _device(library: Any, index: int) -> ctypes.c_int:
     device = ctypes.c_int(index)
     library.cuDeviceGet(ctypes.byref(device), index)
     return device
+
+
+def device_at(address: int) -> int | None:
+    """Return the number of the device on which an address lies; None: the driver does not know it."""
+    number = ctypes.c_int(-1)
+    try:
+        driver: Any = ctypes.CDLL(os.environ.get("NUMBA_CUDA_DRIVER") or _DRIVER)
+    except OSError:
+        return None
+    code = driver.cuPointerGetAttribute(ctypes.byref(number), _DEVICE_ORDINAL, ctypes.c_uint64(address))
+    return None if code else number.value
 
 
 def _name_of(library: Any, index: int) -> str:

@@ -143,6 +143,13 @@ def find_sources(indptr, old_rows, new_indptr, sources):
 
 
 @device_kernel
+def flip_bit(values, bit):
+    """Flip one bit of every value: integers with a sign whose highest is flipped ascend as those without one do."""
+    for i in range(cuda.grid(1), values.size, cuda.gridsize(1)):
+        values[U(i)] ^= U(1) << U(bit)
+
+
+@device_kernel
 def add(values, number):
     """Add a number to every value."""
     for i in range(cuda.grid(1), values.size, cuda.gridsize(1)):

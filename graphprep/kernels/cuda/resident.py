@@ -1,4 +1,4 @@
-"""Graphs whose arrays lie on a device: rows of edges, transposes, orders, relabeling, duplicates and partitions.
+"""Graphs whose arrays lie on a device: rows of edges, transposes, orders, relabeling, sorted keys, ranks and partitions.
 
 Arrays come from anyone, through ``__cuda_array_interface__`` (``as_resident``); what is returned has it, too, and is there once
 the room is finished: one upload serves CSR, CSC, degrees, order and split. IDs are int32 or int64, at least 0 and in range: the
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphprep.kernels.cuda import elements, rows
 from graphprep.kernels.cuda.frontend import blocks_for, cuda, launch
@@ -172,53 +171,57 @@ def relabel_rows(room: Room, old: ResidentRows, old_rows: Any, new_ids: Any) -> 
     return ResidentRows(indptr, indices, ids)
 
 
+def sort_edges(room: Room, owners: Any, others: Any, num_rows: int, num_others: int) -> tuple[Any, Any, Any]:
+    """Return edges in ascending order, and where each stood; equal ones keep their order."""
+    words, order, other_bits = _sorted_words(room, owners, others, num_rows, num_others)
+    chosen = _new(words.size, words.size)
+    _copy(room, order, chosen)
+    return *_ends_of(room, words, other_bits, num_rows, num_others), chosen
+
+
 def drop_repeats(room: Room, owners: Any, others: Any, num_rows: int, num_others: int) -> tuple[Any, Any, Any]:
     """Return the distinct edges in ascending order, and the first position of each."""
-    size, other_bits = owners.size, max(1, bits_below(num_others))
-    blocks, bits = blocks_for(size), other_bits + bits_below(num_rows)
-    words, order, places = room.take("words", size, np.uint64), _positions(room, size), room.take("places", size + 1, np.int64)
-    heads = _narrow(room, "heads", owners), _narrow(room, "tails", others)
-    launch(elements.pack_edges, blocks, room.stream, *heads, room.none(np.uint32), 0, other_bits, 0, words)
-    words, order = sort_pairs(room, words, order, (0, bits))
-    launch(rows.fill_value, 1, room.stream, places[size:], 0)
-    if size:
-        launch(rows.mark_firsts, blocks, room.stream, words, places[:size])
-    exclusive_scan(room, places, places)
-    total = np.empty(1, np.int64)
-    room.download(places[size:], total)
-    room.finish()
-    count = int(total[0])
-    kept, firsts = room.take("kept", count, np.uint64), _new(count, size)
-    if count:
-        launch(rows.take_firsts, blocks, room.stream, words, order, places[:size], kept, _unsigned(firsts))
-    ends = _new(count, num_rows), _new(count, num_others)
-    for at, end in zip((other_bits, 0), ends, strict=True):
-        none = room.none(_unsigned(end).dtype)
-        launch(elements.unpack_words, blocks_for(count), room.stream, kept, other_bits, 0, *_one_of(at, end, none))
-    return *ends, firsts
+    words, order, other_bits = _sorted_words(room, owners, others, num_rows, num_others)
+    places, count = _number_runs(room, words)
+    kept, firsts = room.take("kept", count, np.uint64), _new(count, words.size)
+    launch(rows.take_firsts, blocks_for(words.size), room.stream, words, order, places, kept, _unsigned(firsts))
+    return *_ends_of(room, kept, other_bits, num_rows, num_others), firsts
 
 
-def split(room: Room, parts: Any, num_parts: int) -> tuple[NDArray[np.int64], Any]:
-    """Return where each partition begins (on the host, int64[num_parts + 1]), and the positions of its items, ascending.
+def sort_keys(room: Room, keys: Any) -> Any:
+    """Return integers in ascending order. These may be uint32 and uint64, too, and below 0."""
+    out = cuda.device_array(keys.size, keys.dtype)
+    ordered, _, flipped = _sorted_bits(room, keys, room.none(np.uint8))
+    _copy_bits(room, ordered, flipped, out)
+    return out
+
+
+def rank_ids(room: Room, ids: Any) -> tuple[Any, Any]:
+    """Return the distinct integers in ascending order, and the rank of each. These may be as in ``sort_keys``."""
+    size, blocks = ids.size, blocks_for(ids.size)
+    keys, order, flipped = _sorted_bits(room, ids, _positions(room, size))
+    places, count = _number_runs(room, keys)
+    kept, none, distinct = room.take("kept", count, keys.dtype), room.none(np.uint8), cuda.device_array(count, ids.dtype)
+    launch(rows.take_firsts, blocks, room.stream, keys, none, places, kept, none)
+    _copy_bits(room, kept, flipped, distinct)
+    stood, ranks = room.take("stood", size, np.uint32), _new(size, count)
+    launch(elements.invert, blocks, room.stream, order, stood)
+    wide = room.take("words", size, np.uint64)
+    launch(elements.gather, blocks, room.stream, places.view(np.uint64), stood, wide)
+    launch(elements.shift_keys, blocks, room.stream, wide, 0, _unsigned(ranks))
+    return distinct, ranks
+
+
+def split(room: Room, parts: Any, num_parts: int) -> tuple[Any, Any]:
+    """Return where each partition begins (int64[num_parts + 1]), and the positions of its items, ascending.
 
     ``parts``: int32[n] or int64[n], each item's partition.
     """
-    keys, order = _narrow(room, "heads", parts), _positions(room, parts.size)
-    keys, there = sort_pairs(room, keys, order, (0, bits_below(num_parts)))
-    borders, offsets = room.take("borders", num_parts + 1, np.int64), np.empty(num_parts + 1, np.int64)
-    fill_indptr(room, keys, 0, borders)
-    room.download(borders, offsets)
-    chosen = _new(parts.size, parts.size)
-    _copy(room, there, chosen)
-    room.finish()
+    offsets, chosen = _new(num_parts + 1, 2**40), _new(parts.size, parts.size)
+    keys, order = sort_pairs(room, _narrow(room, "heads", parts), _positions(room, parts.size), (0, bits_below(num_parts)))
+    fill_indptr(room, keys, 0, offsets)
+    _copy(room, order, chosen)
     return offsets, chosen
-
-
-def take(room: Room, values: Any, order: Any) -> Any:
-    """Return ``values[order]``."""
-    out = cuda.device_array(order.size, values.dtype)
-    launch(elements.gather, blocks_for(order.size), room.stream, _unsigned(values), _unsigned(order), _unsigned(out))
-    return out
 
 
 def _new(size: int, count: int) -> Any:
@@ -241,6 +244,63 @@ def _narrow(room: Room, name: str, ids: Any) -> Any:
 def _copy(room: Room, values: Any, out: Any) -> None:
     """Copy positions of 32 bits to ``out``."""
     launch(elements.shift_keys, blocks_for(values.size), room.stream, values, 0, _unsigned(out))
+
+
+def _copy_bits(room: Room, keys: Any, flipped: int | None, out: Any) -> None:
+    """Copy keys of ``_sorted_bits`` to integers as they were."""
+    if keys.size:
+        bits = _unsigned(out)
+        bits.copy_to_device(keys, stream=room.stream)
+        if flipped is not None:
+            launch(elements.flip_bit, blocks_for(keys.size), room.stream, bits, flipped)
+
+
+def _sorted_bits(room: Room, values: Any, payload: Any) -> tuple[Any, Any, int | None]:
+    """Return integers as keys in ascending order, the payload that goes along, and which bit is flipped, if one is.
+
+    High bits that all of them share are not looked at.
+    """
+    keys, top = room.take("keys", values.size, _unsigned(values).dtype), 8 * values.dtype.itemsize - 1
+    if not values.size:
+        return keys, payload, None
+    keys.copy_to_device(_unsigned(values), stream=room.stream)
+    low, high = find_limits(room, values.view(np.int32 if top < _HALF_WORD else np.int64))
+    is_mixed = low < 0 <= high
+    flipped = top if is_mixed and values.dtype.kind == "i" else None
+    if flipped is not None:
+        launch(elements.flip_bit, blocks_for(keys.size), room.stream, keys, flipped)
+    keys, payload = sort_pairs(room, keys, payload, (0, top + 1 if is_mixed else (low ^ high).bit_length()))
+    return keys, payload, flipped
+
+
+def _sorted_words(room: Room, owners: Any, others: Any, num_rows: int, num_others: int) -> tuple[Any, Any, int]:
+    """Return both ends of edges as words in ascending order, where each stood (uint32), and the bits of the other ends."""
+    words, other_bits = room.take("words", owners.size, np.uint64), max(1, bits_below(num_others))
+    heads = _narrow(room, "heads", owners), _narrow(room, "tails", others)
+    none = room.none(np.uint32)
+    launch(elements.pack_edges, blocks_for(words.size), room.stream, *heads, none, 0, other_bits, 0, words)
+    return *sort_pairs(room, words, _positions(room, words.size), (0, other_bits + bits_below(num_rows))), other_bits
+
+
+def _ends_of(room: Room, words: Any, other_bits: int, num_rows: int, num_others: int) -> tuple[Any, Any]:
+    """Take words of both ends apart."""
+    ends, blocks = (_new(words.size, num_rows), _new(words.size, num_others)), blocks_for(words.size)
+    for at, end in zip((other_bits, 0), ends, strict=True):
+        none = room.none(_unsigned(end).dtype)
+        launch(elements.unpack_words, blocks, room.stream, words, other_bits, 0, *_one_of(at, end, none))
+    return ends
+
+
+def _number_runs(room: Room, keys: Any) -> tuple[Any, int]:
+    """Return the number of the run of equal keys that each sorted key is in (int64), and how many runs there are."""
+    places, total = room.take("places", keys.size + 1, np.int64), np.empty(1, np.int64)
+    launch(rows.fill_value, 1, room.stream, places[keys.size :], 0)
+    if keys.size:
+        launch(rows.mark_lasts, blocks_for(keys.size), room.stream, keys, places[: keys.size])
+    exclusive_scan(room, places, places)
+    room.download(places[keys.size :], total)
+    room.finish()
+    return places[: keys.size], int(total[0])
 
 
 def _positions(room: Room, size: int) -> Any:

@@ -83,18 +83,19 @@ def count_rows(indptr, counts):
 
 
 @device_kernel
-def mark_firsts(keys, firsts):
-    """Write 1 where a key differs from the one before, 0 elsewhere."""
+def mark_lasts(keys, lasts):
+    """Write 1 where a key differs from the next, 0 elsewhere: the sum before a key is the number of its run."""
+    end = np.int64(keys.size) - 1
     for i in range(cuda.grid(1), keys.size, cuda.gridsize(1)):
-        is_first = i == 0
-        if i > 0:
-            is_first = keys[U(i)] != keys[U(i - 1)]
-        firsts[U(i)] = 1 if is_first else 0
+        is_last = i == end
+        if i < end:
+            is_last = keys[U(i)] != keys[U(i + 1)]
+        lasts[U(i)] = 1 if is_last else 0
 
 
 @device_kernel
 def take_firsts(keys, payload, places, new_keys, new_payload):
-    """Put each run's first key, and its payload if there is one, where it belongs: ``places`` are the scanned marks."""
+    """Put each run's first key, and its payload if there is one, where it belongs: ``places`` are the numbers of runs."""
     for i in range(cuda.grid(1), keys.size, cuda.gridsize(1)):
         is_first = i == 0
         if i > 0:

@@ -26,14 +26,21 @@ SHIPPED: dict[Any, list[tuple[str, ...]]] = {
     rows.fill_gaps: [(key, "i8", "i8[]") for key in _KEYS],
     rows.expand_rows: [("i8[]", key) for key in _KEYS],
     rows.count_rows: [("i8[]", "i8[]")],
-    rows.mark_firsts: [("u8[]", "i8[]")],
-    rows.take_firsts: [("u8[]", payload, "i8[]", "u8[]", payload) for payload in _PAYLOADS],
+    rows.mark_lasts: [(key, "i8[]") for key in _KEYS],
+    rows.take_firsts: [
+        (key, payload, "i8[]", key, payload) for key, payload in (("u4[]", "u1[]"), ("u8[]", "u1[]"), ("u8[]", "u4[]"))
+    ],
     rows.find_limits: [(ids, "i8[]", "i8[]") for ids in ("i4[]", "i8[]")],
     rows.find_outside: [(ids, "i8", "i8[]") for ids in ("i4[]", "i8[]")],
+    elements.flip_bit: [(key, "i8") for key in _KEYS],
     elements.add: [("u8[]", "i8")],
-    elements.pack_edges: [(ends, ends, ids, "i8", "i8", "i8", "u8[]") for ends, ids in itertools.product(_KEYS, _KEYS)],
+    elements.pack_edges: [
+        (ends, ends, ids, "i8", "i8", "i8", "u8[]") for ends, ids in (("u4[]", "u4[]"), ("u4[]", "u8[]"), ("u8[]", "u8[]"))
+    ],
     elements.gather_records: [("i8[]", "u8[]", "i8", "i8", "i8", "u8[]", "u8[]")],
-    elements.unpack_words: [("u8[]", "i8", "i8", ends, ends, ids) for ends, ids in itertools.product(_KEYS, _KEYS)],
+    elements.unpack_words: [
+        ("u8[]", "i8", "i8", ends, ends, ids) for ends, ids in (("u4[]", "u4[]"), ("u4[]", "u8[]"), ("u8[]", "u4[]"))
+    ],
     elements.pair_up: [("u4[]", "u8[]")],
     elements.gather: [(values, order, values) for values, order in itertools.product(_KEYS, _KEYS)],
     elements.gather_words: [("u8[]", "i8", "u4[]", "u8[]")],
@@ -43,7 +50,7 @@ SHIPPED: dict[Any, list[tuple[str, ...]]] = {
     elements.shift_keys: [(values, "i8", "u4[]") for values in _KEYS],
     elements.find_inner: [("u4[]", "u8[]", "i8", "i8[]", inner) for inner in _KEYS],
     elements.find_lengths: [("i8[]", old_rows, "i8[]") for old_rows in _KEYS],
-    elements.find_sources: [("i8[]", rows_, "i8[]", sources) for rows_, sources in itertools.product(_KEYS, _KEYS)],
+    elements.find_sources: [("i8[]", old_rows, "i8[]", "u4[]") for old_rows in _KEYS],
 }
 
 
