@@ -38,6 +38,7 @@ CALLS = {
     "without IDs": (graphprep.build_adjacency, NARROW, {"edge_ids": False}),
     "two widths": (graphprep.build_adjacency, (SRC, NARROW[1]), {}),
     "no edges": (graphprep.build_adjacency, (NONE, NONE), {}),
+    "degrees of int64": (graphprep.degrees, (SRC, DST), {}),
     "degrees": (graphprep.degrees, NARROW, {}),
     "transpose": (graphprep.transpose, (WIDE,), {}),
     "transpose to rows": (graphprep.transpose, (WIDE,), {"edge_ids": "rows"}),

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from run_simulated import ROOT, run_simulated
+from run_simulated import LARGE, ROOT, run_simulated, shipped_names
 
 from graphprep.kernels.cuda.probe import NoDevice, explain
 
@@ -19,11 +19,14 @@ MISSING_PARTS = ("libnvvm cannot be found", "failure finding", "missing libdevic
 
 
 @pytest.mark.slow
-def test_the_contract_holds_on_the_simulator(record_property):
+def test_the_contract_holds_on_the_simulator(record_property, monkeypatch, tmp_path):
+    monkeypatch.setenv("GRAPHPREP_LAUNCHES", str(tmp_path / "launches"))
     printed = run_simulated("pytest", "-q", "-p", "no:cacheprovider", *SUITES)
     (passed,) = re.findall(r"^the contract of kernels: simulated (\d+) passed$", printed, re.M)
     record_property("simulated kernels", passed)
     assert int(passed) > 200
+    launched = set((tmp_path / "launches").read_text().splitlines())
+    assert (launched - shipped_names(), set(LARGE) - launched) == (set(), set())
 
 
 @pytest.mark.slow

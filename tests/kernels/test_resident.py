@@ -84,8 +84,9 @@ def test_rows_are_transposed_and_sorted(room, resident, sort):
     assert here(found.indptr).tolist() == (matrix if sort else matrix.tocsc()).indptr.tolist()
 
 
-@pytest.mark.parametrize("highest", [5, 2**40])
-def test_one_upload_serves_degrees_order_and_relabeling(room, resident, highest):
+@pytest.mark.parametrize(("highest", "width"), [(5, np.int32), (2**40, np.int64)])
+def test_one_upload_serves_degrees_order_and_relabeling(room, resident, highest, width):
+    """Orders of more than 2^31 nodes are int64."""
     module, there, here = resident
     indptr, indices, ids = rows_of(num_rows=40)
     old = module.ResidentRows(there(indptr), there(indices), there(ids))
@@ -94,6 +95,7 @@ def test_one_upload_serves_degrees_order_and_relabeling(room, resident, highest)
     order = module.order_descending(room, degrees)
     wanted = np.argsort(-np.diff(indptr), kind="stable")
     assert here(order).tolist() == wanted.tolist()
+    order, old = there(here(order).astype(width)), module.ResidentRows(old.indptr, there(indices.astype(width)), old.edge_ids)
     new_ids = module.invert(room, order)
     assert here(new_ids).tolist() == np.argsort(wanted).tolist()
     new = module.relabel_rows(room, old, order, new_ids)
