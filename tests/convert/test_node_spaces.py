@@ -273,9 +273,7 @@ def starve(patch):
     original = pipeline.plan_memory
 
     def plan(options):
-        from dataclasses import replace
-
-        return replace(original(options), pool_bytes=1, cap_bytes=1, bucket_bytes=64)
+        return original(options)._replace(pool_bytes=1, cap_bytes=1, bucket_bytes=64)
 
     patch.setattr(pipeline, "plan_memory", plan)
 

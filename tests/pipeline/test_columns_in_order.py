@@ -107,7 +107,7 @@ def test_columns_are_those_of_the_input(graph, tmp_path, monkeypatch, limits, th
 
     def limited(options):
         cap, pool, bucket = limits
-        return dataclasses.replace(plan_memory(options), cap_bytes=cap, pool_bytes=pool, bucket_bytes=bucket, block_bytes=4096)
+        return plan_memory(options)._replace(cap_bytes=cap, pool_bytes=pool, bucket_bytes=bucket, block_bytes=4096)
 
     monkeypatch.setattr(pipeline, "plan_memory", limited)
     out = tmp_path / "out"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import pytest
@@ -16,7 +15,7 @@ from graphprep.model.options.convert import ConvertOptions
 @pytest.mark.parametrize("bucket_bytes", [64, 1 << 20])
 def test_repeats_are_seen_across_cuts(tmp_path, monkeypatch, layout, text, is_multigraph, bucket_bytes):
     original = pipeline.plan_memory
-    plan = lambda options: dataclasses.replace(original(options), bucket_bytes=bucket_bytes)  # noqa: E731
+    plan = lambda options: original(options)._replace(bucket_bytes=bucket_bytes)  # noqa: E731
     monkeypatch.setattr(pipeline, "plan_memory", plan)
     (tmp_path / "e.txt").write_text(text)
     store = tmp_path / "store"
