@@ -52,7 +52,7 @@ def main() -> int:
     from graphprep.kernels.cuda.slots import Slots
 
     bench = Bench(options.toy, begin + options.seconds, options.json, about_device(found, options.toy))
-    make_fast = (lambda: Fast(ToyCompute(), "toy")) if options.toy else find_fast(found.capability)
+    make_fast = (lambda: Fast(ToyCompute(), "toy")) if options.toy else find_fast(found)
     if not options.toy:
         last = threading.Timer(max(0.0, MOST_SECONDS - (time.monotonic() - begin)), give_up, [bench])
         last.daemon = True
