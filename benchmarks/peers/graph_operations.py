@@ -433,7 +433,9 @@ class PyMetis(Scipy):
         both = (ones + ones.T).tocsr()
         both.setdiag(0)
         both.eliminate_zeros()
-        return np.array(pymetis.part_graph(8, xadj=both.indptr, adjncy=both.indices, eweights=both.data)[1])
+        options = pymetis.Options(ufactor=50, seed=0)  # k-way, as --by metis calls METIS
+        graph = pymetis.CSRAdjacency(both.indptr, both.indices)
+        return np.array(pymetis.part_graph(8, graph, eweights=both.data, recursive=False, options=options)[1])
 
     def write(self, made: Any, out: Path) -> None:
         np.save(out / "parts.npy", made)
