@@ -15,6 +15,7 @@ from graphprep.decoders.deepgnn.plain import PlainFormat, PlainRows, decode_plai
 from graphprep.decoders.deepgnn.slots import (
     FixedColumns,
     FoundSlots,
+    Noted,
     Walk,
     check_weight,
     code_types,
@@ -27,22 +28,7 @@ from graphprep.decoders.deepgnn.slots import (
 from graphprep.kernels.cpu.deepgnn import edgelist as kernels
 from graphprep.kernels.cpu.deepgnn import plain_edgelist as plain
 from graphprep.kernels.cpu.deepgnn.slots import DTYPES, EDGE, FLOAT_LIMITS, NODE, NOT_SPARSE
-from graphprep.kernels.cpu.deepgnn.walk import (
-    BAD_FIELD,
-    EDGES,
-    FAULT,
-    FAULT_AT,
-    FAULT_COLUMNS,
-    FAULT_COUNT,
-    FAULT_DTYPE,
-    FAULT_END,
-    FAULT_FIELD,
-    FAULT_SLOT,
-    FAULT_WIDTH,
-    MAX_TYPE,
-    NODES,
-    Words,
-)
+from graphprep.kernels.cpu.deepgnn.walk import BAD_FIELD, EDGES, MAX_TYPE, NODES, Words
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import RawRows
@@ -335,8 +321,8 @@ class _Walk(Walk):
 
     def learn_words(self) -> bool:
         """Learn words that the kernel does not know but NumPy does, as dtypes. Returns whether all is to be read again."""
-        unknown = [noted for noted in self.noted if noted[FAULT] == kernels.UNKNOWN_DTYPE]
-        words = {self.data[noted[FAULT_AT] : noted[FAULT_END]] for noted in unknown}
+        unknown = [noted for noted in self.noted if noted.code == kernels.UNKNOWN_DTYPE]
+        words = {self.data[noted.at : noted.end] for noted in unknown}
         codes = {word: dtype_code(word.decode("ascii", "replace")) for word in sorted(words)}
         learned = {word: code for word, code in codes.items() if code >= 0}
         if not learned:
@@ -357,12 +343,12 @@ class _Fault:
     """What is wrong with a line, as the kernel noted it."""
 
     walk: _Walk
-    noted: list[int]
+    noted: Noted
 
     def worded(self) -> DecodeError:
         """Say what the kernel found wrong."""
-        code, field = self.noted[FAULT], self.noted[FAULT_FIELD]
-        found = show(self.walk.data[self.noted[FAULT_AT] : self.noted[FAULT_END]])
+        code, field = self.noted.code, self.noted.field
+        found = show(self.walk.data[self.noted.at : self.noted.end])
         if code == BAD_FIELD:
             return self._field_fault(field, f"must be {self._rule(field)}, found {found}")
         if code == kernels.MISSING_FIELD and field not in (kernels.LENGTH, kernels.TEXT):
@@ -378,10 +364,10 @@ class _Fault:
         fix = "correct the field"
         if field not in (kernels.NODE_ID, kernels.SRC, kernels.DST):
             fix += f", or name {_flag(f'default_{name}')} where the lines have no such column"
-        return DecodeError(f"field {name!r} {problem}", at=self.noted[FAULT_AT], fix=fix)
+        return DecodeError(f"field {name!r} {problem}", at=self.noted.at, fix=fix)
 
     def _missing_fault(self, field: int) -> DecodeError:
-        at = self.noted[FAULT_AT]
+        at = self.noted.at
         if field == kernels.SECOND:
             return DecodeError(
                 "the line has only one column",
@@ -393,9 +379,9 @@ class _Fault:
         return self._field_fault(field, "is missing: the line ends before it")
 
     def _slot_fault(self, code: int, field: int, found: str) -> DecodeError:
-        slot = f"feature slot {self.noted[FAULT_SLOT]}"
+        slot = f"feature slot {self.noted.slot}"
         if code not in (kernels.UNKNOWN_DTYPE, kernels.AFTER_LAST_SLOT):
-            slot += f" ({_DTYPE_WORDS[self.noted[FAULT_DTYPE]]})"
+            slot += f" ({_DTYPE_WORDS[self.noted.dtype]})"
         problem, fix = {
             kernels.UNKNOWN_DTYPE: (
                 f": unknown dtype {found}",
@@ -415,7 +401,7 @@ class _Fault:
             ),
             kernels.TOO_FEW_VALUES: (
                 f" needs {_columns(self._num_needed())} for its length {self._length()}, the line has "
-                f"{self.noted[FAULT_COLUMNS]} left",
+                f"{self.noted.columns} left",
                 "write as many values as the length says",
             ),
             kernels.AFTER_LAST_SLOT: (
@@ -427,14 +413,14 @@ class _Fault:
                 "double the escape, or remove it",
             ),
         }[code]
-        return DecodeError(slot + problem, at=self.noted[FAULT_AT], fix=fix)
+        return DecodeError(slot + problem, at=self.noted.at, fix=fix)
 
     def _length(self) -> str:
-        count, width = self.noted[FAULT_COUNT], self.noted[FAULT_WIDTH]
+        count, width = self.noted.count, self.noted.width
         return str(count) if width == NOT_SPARSE else f"{count}{self.walk.decoder.length_delimiter}{width}"
 
     def _num_needed(self) -> int:
-        count, width = self.noted[FAULT_COUNT], self.noted[FAULT_WIDTH]
+        count, width = self.noted.count, self.noted.width
         return count if width == NOT_SPARSE else count * (max(width, 1) + 1)
 
 

@@ -113,10 +113,25 @@ def code_types(types: NDArray[np.int32]) -> tuple[NDArray[np.int32], tuple[str, 
     return inverse.astype(np.int32), tuple(str(number) for number in distinct)
 
 
+@dataclass(frozen=True)
+class Noted:
+    """What a walker finds wrong with a line: ``progress`` from ``walk.FAULT`` on."""
+
+    code: int
+    field: int
+    at: int
+    end: int
+    slot: int
+    dtype: int
+    count: int
+    width: int
+    columns: int
+
+
 class Walk:
     """A block on its way through a walker, up to the first faulty line or, with ``every``, to its end.
 
-    ``noted`` has a copy of ``progress`` for each faulty line.
+    ``noted`` has what is wrong with each faulty line.
     """
 
     def __init__(self, data: bytes, buf: NDArray[np.uint8], every: bool) -> None:
@@ -131,7 +146,7 @@ class Walk:
         groups = np.empty((_FIRST_GROUPS, 4), np.int64)
         self.slots = walk.Slots(slots, groups, np.full(4 * _FIRST_GROUPS, -1, np.int64))
         self.progress = np.zeros(walk.NUM_PROGRESS, np.int64)
-        self.noted: list[list[int]] = []
+        self.noted: list[Noted] = []
 
     def step(self) -> int:
         """Go on as far as the walker does, and return what it answers."""
@@ -143,7 +158,7 @@ class Walk:
             if code == walk.FULL:
                 self.grow()
                 continue
-            self.noted.append(self.progress.tolist())
+            self.noted.append(Noted(*self.progress[walk.FAULT :].tolist()))
             if not self.every:
                 return
             self.progress[walk.POS] = self.data.find(b"\n", self.progress[walk.POS]) + 1 or len(self.data)

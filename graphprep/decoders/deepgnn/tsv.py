@@ -15,6 +15,7 @@ from graphprep.decoders.deepgnn.plain import PlainFormat, PlainRows, decode_plai
 from graphprep.decoders.deepgnn.slots import (
     FixedColumns,
     FoundSlots,
+    Noted,
     Walk,
     check_weight,
     dtype_code,
@@ -26,19 +27,7 @@ from graphprep.kernels.cpu.deepgnn import plain_tsv as plain
 from graphprep.kernels.cpu.deepgnn import tsv as kernels
 from graphprep.kernels.cpu.deepgnn.plain_rows import Room
 from graphprep.kernels.cpu.deepgnn.slots import FLOAT_LIMITS
-from graphprep.kernels.cpu.deepgnn.walk import (
-    BAD_FIELD,
-    EDGES,
-    FAULT,
-    FAULT_AT,
-    FAULT_COUNT,
-    FAULT_END,
-    FAULT_FIELD,
-    FAULT_SLOT,
-    NODES,
-    POS,
-    Words,
-)
+from graphprep.kernels.cpu.deepgnn.walk import BAD_FIELD, EDGES, NODES, POS, Words
 from graphprep.model.errors import DecodeError, UsageError
 from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import RawRows
@@ -209,17 +198,17 @@ class _Fault:
     """What is wrong with a row, as the kernel noted it."""
 
     walk: _Walk
-    noted: list[int]
+    noted: Noted
 
     def worded(self) -> DecodeError:
         """Say what the kernel found wrong."""
-        code, at, end = (self.noted[i] for i in (FAULT, FAULT_AT, FAULT_END))
+        code, at, end = self.noted.code, self.noted.at, self.noted.end
         if code in (kernels.OPEN_QUOTE, kernels.AFTER_QUOTE, kernels.EXTRA_COLUMN):
             return self._cell_fault(code, at, show(self.walk.data[at:end]))
         found = show(self._blamed())
         at = self.walk.raw_offset(at)
         if code == BAD_FIELD:
-            name, rule = _RULES[self.noted[FAULT_FIELD]]
+            name, rule = _RULES[self.noted.field]
             rule += f" that fits {self.walk.decoder.weight_dtype}" if name.endswith("weight") else ""
             return DecodeError(f"field {name!r} must be {rule}, found {found}", at=at, fix="correct the field")
         if code in (kernels.NO_COLON, kernels.UNKNOWN_CODE, kernels.NO_VALUES):
@@ -227,7 +216,7 @@ class _Fault:
         return self._neighbor_fault(code, at, found)
 
     def _blamed(self) -> bytes:
-        return self.walk.buf[self.noted[FAULT_AT] : self.noted[FAULT_END]].tobytes()
+        return self.walk.buf[self.noted.at : self.noted.end].tobytes()
 
     def _cell_fault(self, code: int, at: int, found: str) -> DecodeError:
         problem, fix = {
@@ -252,11 +241,11 @@ class _Fault:
             kernels.UNKNOWN_CODE: (f"has an unknown code {found}", f"use one of {', '.join(_CODES)}"),
             kernels.NO_VALUES: (f"has no values: {found}", "leave the entry empty to skip the slot"),
         }[code]
-        return DecodeError(f"feature slot {self.noted[FAULT_SLOT]} {problem}", at=at, fix=fix)
+        return DecodeError(f"feature slot {self.noted.slot} {problem}", at=at, fix=fix)
 
     def _neighbor_fault(self, code: int, at: int, found: str) -> DecodeError:
         form = "write neighbours as dst_id,edge_type,edge_weight,features"
-        count = self.noted[FAULT_COUNT]
+        count = self.noted.count
         if code == kernels.MANY_NEIGHBOR_FIELDS and (manual := _MANUAL_NEIGHBOR.fullmatch(self._blamed())):
             problem = "a neighbour of five fields (source, destination, weight, type, features) must name its row's node first"
             return DecodeError(f"{problem}, found {manual[1].decode()!r}", at=at, fix=form)
