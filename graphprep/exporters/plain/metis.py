@@ -6,6 +6,8 @@ Source: G. Karypis, METIS 5.1.0 manual, section 4.1.1.
 from __future__ import annotations
 
 import itertools
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
@@ -100,7 +102,7 @@ class MetisExporter:
         graph.reporter.advance(records=sum(graph.metadata.num_edges_per_type))
 
     def _write_graph(self, graph: StoredGraph, out: FolderOutput, scratch: Scratch) -> None:
-        adjacency: _Undirected | _Homogeneous
+        adjacency: _Adjacency
         if (len(graph.metadata.node_types), len(graph.metadata.edge_types)) == (1, 1):
             values = [name for name in (self.node_size, self.node_weight) if name]
             columns = [_column(graph.node_columns(0), name) for name in values]
@@ -132,32 +134,29 @@ class MetisExporter:
         return None if taken else "METIS takes those that --option node_weight=NAME and node_size=NAME name"
 
 
-class _Undirected:
-    """Both directions of all edges: what each node has an edge to or from, without itself, by nodes' IDs."""
+class _Adjacency(ABC):
+    """What each node has an edge to or from, without itself; ``indptrs`` bound the entries it is put together of."""
 
-    def __init__(self, graph: StoredGraph, weight: str, columns: Sequence[ColumnSchema], scratch: Scratch) -> None:
-        whole = WholeGraph(graph)
-        self.columns = columns
-        self.width = sum(int(np.prod(column.item_shape, dtype=np.int64)) for column in columns)
-        self.graph, self.whole, self.scratch = graph, whole, scratch
-        self.num_nodes = graph.metadata.num_nodes_per_type[0]
-        self.weight = _column(graph.edge_columns(0), weight) if weight else None
-        self.sides = [whole.rows(0, layout, scratch) for layout in LAYOUTS]
+    def __init__(self, graph: StoredGraph, indptrs: Sequence[Ints], width: int, weight: ColumnSchema | None = None) -> None:
+        self.width, self.weight = width, weight
+        self.num_nodes = sum(graph.metadata.num_nodes_per_type)
         self.most = graph.room.fit(_ENTRY_BYTES)
+        self._threads = graph.room.threads
+        self._indptrs = indptrs
 
     def cut(self) -> Iterator[tuple[int, int]]:
-        """Cut nodes into ranges of at most ``most`` entries, those of both directions, or of one node."""
+        """Cut nodes into ranges of at most ``most`` entries, or of one node."""
         low = 0
         while low < self.num_nodes:
             stop = min(low + _MOST_ROWS, self.num_nodes)
-            ends = sum(side.indptr[low + 1 : stop + 1] - side.indptr[low] for side in self.sides)
+            ends = sum(indptr[low + 1 : stop + 1] - indptr[low] for indptr in self._indptrs)
             high = low + max(1, int(np.searchsorted(ends, self.most, side="right")))
             yield low, high
             low = high
 
     def is_long(self, low: int, high: int) -> bool:
         """Return whether a range is one node with too many entries."""
-        return sum(int(side.indptr[high] - side.indptr[low]) for side in self.sides) > self.most
+        return sum(int(indptr[high] - indptr[low]) for indptr in self._indptrs) > self.most
 
     def count_entries(self) -> int:
         """Count the neighbors of all nodes."""
@@ -166,8 +165,31 @@ class _Undirected:
             if is_long:
                 total += sum(ids.size for low, _ in group for ids, _ in self.long_row(low))
             else:
-                total += sum(map_ordered(lambda one: self.rows(*one)[1].size, group, self.graph.room.threads))
+                total += sum(map_ordered(lambda one: self.rows(*one)[1].size, group, self._threads))
         return total
+
+    @abstractmethod
+    def rows(self, low: int, high: int) -> tuple[Ints, Ints, Ints | None]:
+        """Return (offsets int64[k + 1], neighbors, their weights) of nodes [low, high), neighbors ascending, each once."""
+
+    @abstractmethod
+    def long_row(self, node: int) -> Iterator[tuple[Ints, Ints | None]]:
+        """Yield the neighbors of one node and their weights, ascending, in pieces."""
+
+    @abstractmethod
+    def values(self, low: int, high: int) -> Ints:
+        """Return the sizes and weights of nodes [low, high): int64[width, k]."""
+
+
+class _Undirected(_Adjacency):
+    """Both directions of all edges: what each node has an edge to or from, without itself, by nodes' IDs."""
+
+    def __init__(self, graph: StoredGraph, weight: str, columns: Sequence[ColumnSchema], scratch: Scratch) -> None:
+        self.columns, self.whole, self.scratch = columns, WholeGraph(graph), scratch
+        self.sides = [self.whole.rows(0, layout, scratch) for layout in LAYOUTS]
+        width = sum(math.prod(column.item_shape) for column in columns)
+        column = _column(graph.edge_columns(0), weight) if weight else None
+        super().__init__(graph, [side.indptr for side in self.sides], width, column)
 
     def rows(self, low: int, high: int) -> tuple[Ints, Ints, Ints | None]:
         """Return (offsets int64[k + 1], neighbors, their weights) of nodes [low, high), neighbors ascending."""
@@ -228,41 +250,15 @@ class _Undirected:
         return np.ascontiguousarray(np.concatenate(found))
 
 
-class _Homogeneous:
+class _Homogeneous(_Adjacency):
     """The same of a graph of several types, whose nodes are numbered type after type; a weight for each node type."""
-
-    weight: ColumnSchema | None = None
 
     def __init__(self, graph: StoredGraph, scratch: Scratch) -> None:
         sizes = graph.metadata.num_nodes_per_type
-        self.graph = graph
         self.borders = np.cumsum([0, *sizes], dtype=np.int64)
-        self.num_nodes = int(self.borders[-1])
-        self.width = len(sizes) if len(sizes) > 1 else 0
-        self.most = graph.room.fit(_ENTRY_BYTES)
         room = replace(graph.room, scratch=scratch)
         self.neighbors = join_neighbors(graph.store, number_by_type(graph.store, room), room, "id")
-
-    def cut(self) -> Iterator[tuple[int, int]]:
-        """Cut nodes into ranges of at most ``most`` entries, or of one node."""
-        indptr, low = self.neighbors.indptr, 0
-        while low < self.num_nodes:
-            stop = min(low + _MOST_ROWS, self.num_nodes)
-            high = low + max(1, int(np.searchsorted(indptr[low + 1 : stop + 1], indptr[low] + self.most, side="right")))
-            yield low, high
-            low = high
-
-    def is_long(self, low: int, high: int) -> bool:
-        """Return whether a range is one node with too many entries."""
-        return int(self.neighbors.indptr[high] - self.neighbors.indptr[low]) > self.most
-
-    def count_entries(self) -> int:
-        """Count the neighbors of all nodes."""
-        total = 0
-        for low, high in self.cut():
-            pieces = self.long_row(low) if self.is_long(low, high) else [self.rows(low, high)[1:]]
-            total += sum(others.size for others, _ in pieces)
-        return total
+        super().__init__(graph, [self.neighbors.indptr], len(sizes) if len(sizes) > 1 else 0)
 
     def rows(self, low: int, high: int) -> tuple[Ints, Ints, Ints | None]:
         """Return (offsets int64[k + 1], neighbors, None) of nodes [low, high), neighbors ascending, each once."""
@@ -293,7 +289,7 @@ class _Homogeneous:
 class _Lines:
     """The lines of all nodes: sizes and weights, then neighbors, counted from 1, with weights."""
 
-    def __init__(self, graph: StoredGraph, adjacency: _Undirected | _Homogeneous) -> None:
+    def __init__(self, graph: StoredGraph, adjacency: _Adjacency) -> None:
         self._adjacency = adjacency
         self._threads = graph.room.threads
         self._width = adjacency.width
