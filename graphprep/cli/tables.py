@@ -358,13 +358,15 @@ def _edge_type(flag: str, name: str) -> tuple[str, str, str]:
 
 
 def _decoded(name: str) -> str:
-    return name.replace("%3A", ":").replace("%3a", ":").replace("%25", "%")
+    from graphprep.model.schema import unescape_name
+
+    return unescape_name(name)
 
 
 def _owner_text(owner: str | tuple[str, str, str]) -> str:
-    from graphprep.model.schema import edge_type_text
+    from graphprep.model.schema import edge_type_text, escape_name
 
-    return owner.replace("%", "%25").replace(":", "%3A") if isinstance(owner, str) else edge_type_text(owner)
+    return escape_name(owner) if isinstance(owner, str) else edge_type_text(owner)
 
 
 def _usage(message: str, fix: str) -> UsageError:

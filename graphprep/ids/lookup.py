@@ -15,7 +15,7 @@ from graphprep.kernels.cpu.text.texts import concat_texts, hash_texts, sort_text
 from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.ids import IDConverter, PartitionBook, PartSpace, TypedSpace
 from graphprep.model.rows import RawTexts
-from graphprep.model.schema import RawIdKind, parse_edge_type
+from graphprep.model.schema import RawIdKind, edge_type_text, parse_edge_type
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import ArrayReader, StoreReader
 from graphprep.storage.read.urls import Storage
@@ -374,7 +374,6 @@ def _space(name: str, flag: str, *, edges: bool) -> str:
 
 def _edge_type_text(name: str, fix: str) -> str:
     try:
-        src, rel, dst = parse_edge_type(name)
+        return edge_type_text(parse_edge_type(name))
     except ValueError as error:
         raise UsageError(f"--type: {error}", fix=fix) from None
-    return ":".join(part.replace("%", "%25").replace(":", "%3A") for part in (src, rel, dst))

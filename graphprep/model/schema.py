@@ -18,9 +18,20 @@ Layout = Literal["csc", "csr"]
 EdgeType = tuple[str, str, str]
 
 _ESCAPES = str.maketrans({"%": "%25", ":": "%3A"})
+FLAG_ESCAPES = _ESCAPES | str.maketrans({",": "%2C", "=": "%3D"})  # in the flags for labels and splits
 
 # Roles whose files lie beside data/, in the order in which schemas list them.
 SIDE_ROLES: tuple[Role, ...] = ("weight", "time", "created_at", "removed_at")
+
+
+def escape_name(name: str, escapes: Mapping[int, str] = _ESCAPES) -> str:
+    """Percent-encode ``%`` and ``:`` in a name, or other signs."""
+    return name.translate(escapes)
+
+
+def unescape_name(text: str) -> str:
+    """Read a name in which ``:`` and ``%`` are percent-encoded."""
+    return text.replace("%3A", ":").replace("%3a", ":").replace("%25", "%")
 
 
 def edge_type_text(edge_type: EdgeType) -> str:
@@ -36,7 +47,7 @@ def parse_edge_type(text: str) -> EdgeType:
     parts = text.split(":")
     if len(parts) != 3 or not all(parts):
         raise ValueError(f"expected 'source:relation:destination', found {text!r}")
-    src, rel, dst = (part.replace("%3A", ":").replace("%3a", ":").replace("%25", "%") for part in parts)
+    src, rel, dst = map(unescape_name, parts)
     return src, rel, dst
 
 

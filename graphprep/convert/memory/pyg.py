@@ -12,7 +12,7 @@ from graphprep.convert.memory.folder import ArraySource, ArraysSource, InMemory,
 from graphprep.convert.memory.tables import EDGE, INPUTS, NODE, MemoryGraph
 from graphprep.model.errors import UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
-from graphprep.model.schema import EdgeType, edge_type_text
+from graphprep.model.schema import FLAG_ESCAPES, EdgeType, edge_type_text, escape_name
 from graphprep.model.shown.texts import count
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
@@ -73,10 +73,10 @@ class PygGraph:
         if not arrays:
             return NodeTable(name, TableConfig(place=place), num_nodes=num_nodes)
         if "y" in arrays:
-            self.labels.append(f"{_in_flag(name)}:y")
+            self.labels.append(f"{escape_name(name, FLAG_ESCAPES)}:y")
         masks = [arrays[mask] for mask in _MASKS if mask in arrays and arrays[mask].ndim == 1]
         if len(masks) == len(_MASKS) and np.sum(masks, axis=0, dtype=np.int8).max(initial=0) <= 1:
-            self.splits.append(f"{_in_flag(name)}:{','.join(_MASKS)}")
+            self.splits.append(f"{escape_name(name, FLAG_ESCAPES)}:{','.join(_MASKS)}")
         self.sources[place] = ArraysSource(arrays, f"{_origin(self.data)}, {count(num_nodes, 'node')}")
         return NodeTable(name, TableConfig((place,), place=place), row_ids=True)
 
@@ -139,8 +139,3 @@ def _as_array(value: Any, place: str) -> NDArray[Any]:
 
 def _origin(data: Any) -> str:
     return f"torch_geometric.data.{type(data).__name__}"
-
-
-def _in_flag(name: str) -> str:
-    """Write a name as labels and splits take it."""
-    return name.replace("%", "%25").replace(":", "%3A").replace(",", "%2C").replace("=", "%3D")

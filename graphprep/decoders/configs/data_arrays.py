@@ -31,7 +31,7 @@ from graphprep.model.protocols import (
     TextBlock,
 )
 from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawRows, Relation
-from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type
+from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type, unescape_name
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.npy import MAGIC
 
@@ -170,7 +170,7 @@ class _Plan:
 
     def _node_type(self, data: DataArray) -> str:
         known = [node.name for node in self.sources.node_types]
-        name = data.owner.replace("%3A", ":").replace("%25", "%")
+        name = unescape_name(data.owner)
         if not name and len(known) == 1:
             return known[0]
         if name and (name in known or not known):

@@ -10,7 +10,7 @@ from graphprep.decoders.configs.graph_file import folder_of, read_document
 from graphprep.decoders.looks.formats import GRAPHBOLT_METADATA
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, PairFile, TableConfig, split_files
-from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type
+from graphprep.model.schema import EdgeType, edge_type_text, escape_name, parse_edge_type
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.schemas import at_path, check_json
 
@@ -64,7 +64,7 @@ class GraphBoltDataset:
             node_data=(*(array for domain, array in data if domain == "node"), *tasks.labels),
             edge_data=tuple(array for domain, array in data if domain == "edge"),
             graph_name=value.get("dataset_name"),
-            labels=tuple(dict.fromkeys(f"{_encoded(array.owner)}:{array.name}" for array in tasks.labels)),
+            labels=tuple(dict.fromkeys(f"{escape_name(array.owner)}:{array.name}" for array in tasks.labels)),
             splits=(
                 *(split_files(owner, paths) for owner, paths in tasks.files.items() if any(paths)),
                 *(f"{edge_type_text(kind)}:split" for kind in tasks.pairs),
@@ -197,10 +197,6 @@ class _Tasks:
         url = self._url(path)
         shape = find_array(self.storage, url).shape if self.storage.exists(url) else ()
         return shape[1] if len(shape) == 2 else 1
-
-
-def _encoded(name: str) -> str:
-    return name.replace("%", "%25").replace(":", "%3A")
 
 
 def _type(item: Mapping[str, Any]) -> str | None:

@@ -18,7 +18,7 @@ from graphprep.model.graph_config import (
     TableFormat,
     split_files,
 )
-from graphprep.model.schema import edge_type_text
+from graphprep.model.schema import FLAG_ESCAPES, edge_type_text, escape_name
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.schemas import at_path, check_json, parse_json
 
@@ -88,7 +88,7 @@ class _Reader:
     def node_table(self, item: Mapping[str, Any], i: int) -> NodeTable:
         """Return the table of an entry of ``nodes``."""
         place = at_path(self.place, ("nodes", i))
-        owner = _owner_text(item["node_type"])
+        owner = escape_name(item["node_type"])
         table = self._table(item, place, owner)
         id_col = item.get("node_id_col")
         return NodeTable(item["node_type"], table, id_col=id_col, row_ids=id_col is None)
@@ -113,7 +113,7 @@ class _Reader:
             target = self._label(label, f"{place}.labels[{k}]", owner, item.get("node_type"))
             if target is not None:
                 kept.setdefault(target, target)
-                self.labels.append(f"{owner}:{_encoded(kept[target])}")
+                self.labels.append(f"{owner}:{escape_name(kept[target], FLAG_ESCAPES)}")
         files = item["files"]
         return TableConfig(
             files=tuple(files) if isinstance(files, list) else (files,),
@@ -224,14 +224,6 @@ def _base(storage: Storage, url: str, tables: Sequence[NodeTable | EdgeTable]) -
         if missing and all(storage.exists(file) for file in files):
             return ""
     return folder
-
-
-def _owner_text(name: str) -> str:
-    return name.replace("%", "%25").replace(":", "%3A")
-
-
-def _encoded(name: str) -> str:
-    return _owner_text(name).replace(",", "%2C").replace("=", "%3D")
 
 
 __all__ = ["GraphStormConfig"]

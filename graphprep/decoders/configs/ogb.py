@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from graphprep.model.counts import parse_count
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig, split_files
-from graphprep.model.schema import EdgeType, edge_type_text
+from graphprep.model.schema import EdgeType, edge_type_text, escape_name
 from graphprep.storage.faults import display_url
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class _Folder:
         for array in arrays:
             first = self.storage.head(self.storage.join(self.url, array.file), _COLUMN_BYTES).partition(b"\n")[0]
             if b"," not in first:
-                flags.append(f"{array.owner.replace('%', '%25').replace(':', '%3A')}:{array.name}")
+                flags.append(f"{escape_name(array.owner)}:{array.name}")
         return tuple(flags)
 
     def _splits(self, folders: dict[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

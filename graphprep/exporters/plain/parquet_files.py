@@ -16,7 +16,7 @@ from graphprep.exporters.unsupported import list_unsupported
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata, dump_json
-from graphprep.model.schema import ColumnSchema, edge_type_path, path_name
+from graphprep.model.schema import FLAG_ESCAPES, ColumnSchema, edge_type_path, escape_name, path_name
 from graphprep.storage.read.arrow_arrays import arrow_array
 from graphprep.storage.write.outputs import FolderOutput
 from graphprep.store.columns.arrow import column_array, column_type, has_names, id_array, id_type, names_array
@@ -180,7 +180,7 @@ def _config(graph: StoredGraph) -> dict[str, object]:
         entry["id_type"] = _ID_TYPES[metadata.node_schemas[number].raw_ids]
         if seeds := [column.name for column in columns if column.role == "seeds"]:
             entry["drop"] = seeds
-            roles["seeds"].append(f"{_in_flag(name)}={_seeds_path(name)}")
+            roles["seeds"].append(f"{escape_name(name, FLAG_ESCAPES)}={_seeds_path(name)}")
         nodes.append({**entry, **_named(columns, ("weight",))})
         _add_roles(roles, name, columns)
     for edge, edge_type in enumerate(metadata.edge_types):
@@ -205,11 +205,6 @@ def _named(columns: Sequence[ColumnSchema], roles: Sequence[str]) -> dict[str, s
 def _add_roles(roles: dict[str, list[str]], name: str, columns: Sequence[ColumnSchema]) -> None:
     for column in columns:
         if column.role in ("label", "split"):
-            roles[f"{column.role}s"].append(f"{name}:{_in_flag(column.name)}")
+            roles[f"{column.role}s"].append(f"{name}:{escape_name(column.name, FLAG_ESCAPES)}")
         elif has_names(column):
-            roles["categories"].append(f"{name}:{_in_flag(column.name)}")
-
-
-def _in_flag(name: str) -> str:
-    """Write a name as the flags for labels and splits take it."""
-    return name.replace("%", "%25").replace(":", "%3A").replace(",", "%2C").replace("=", "%3D")
+            roles["categories"].append(f"{name}:{escape_name(column.name, FLAG_ESCAPES)}")
