@@ -16,7 +16,7 @@ from graphprep.cli.export import LastStageFlags
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.help.pages import FIRST, OF_TABLES, Of
 from graphprep.cli.options import AsJson, DeviceFlags, OverwriteStore, ReportFlags, StorageFlags, option, values_of
-from graphprep.cli.printed.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
+from graphprep.cli.printed.summaries import note_lines, summary_json, types_lines, work_line, wrapped_text
 from graphprep.cli.printed.words import count
 from graphprep.cli.tables import TableFlags, make_graph
 from graphprep.model.shown.texts import display_url
@@ -534,7 +534,7 @@ def parse_num_nodes(texts: list[str]) -> dict[str, int]:
 
 def summary_text(summary: ConvertSummary, *, every: bool = False) -> str:
     """Write the summary for people; ``every``: with all types, however many."""
-    lines = [f"{display_url(summary.out)}: {sizes_text(summary)}"]
+    lines = [f"{display_url(summary.out)}: {summary.sizes_words()}"]
     lines += types_lines(summary.num_nodes, summary.num_edges, every=every)
     for number, noun, done in (
         (summary.num_skipped, "faulty record", "skipped"),

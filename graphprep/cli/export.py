@@ -13,7 +13,7 @@ import typer
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.help.pages import FIRST
 from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option, parse_pairs, values_of
-from graphprep.cli.printed.summaries import note_lines, sizes_text, summary_json, work_line, wrapped_text
+from graphprep.cli.printed.summaries import note_lines, summary_json, work_line, wrapped_text
 from graphprep.model.shown.texts import display_url, json_text, printable
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def summary_text(summary: ExportSummary, *, every: bool = False) -> str:
     """Write the summary for people; ``every``: with all notes, however many say the same."""
     from graphprep.cli.printed.words import count
 
-    files = f"{sizes_text(summary)} for {summary.target}, {count(summary.num_files, 'file')}"
+    files = f"{summary.sizes_words()} for {summary.target}, {count(summary.num_files, 'file')}"
     links = f", {summary.num_linked} of them links to the store's" if summary.num_linked else ""
     lines = [f"{display_url(summary.out)}: {files}{links}", f"  loads in {summary.loads_in}"]
     lines.append(work_line(summary, input_rate=False))

@@ -10,7 +10,7 @@ import typer
 
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option, values_of
-from graphprep.cli.printed.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
+from graphprep.cli.printed.summaries import note_lines, summary_json, types_lines, work_line, wrapped_text
 from graphprep.cli.printed.words import count, table
 from graphprep.model.shown.results import MOST_TYPES
 from graphprep.model.shown.texts import display_url
@@ -110,7 +110,7 @@ def partition(
 
 def summary_text(summary: PartitionSummary, *, every: bool = False) -> str:
     """Write the summary for people; ``every``: with all types, however many."""
-    head = f"{display_url(summary.out)}: {sizes_text(summary)} by {summary.by}"
+    head = f"{display_url(summary.out)}: {summary.sizes_words()} by {summary.by}"
     types = types_lines(summary.num_nodes, summary.num_edges, every=every)
     lines = [head, *types, *_report_lines(summary, every=every), work_line(summary)]
     return wrapped_text(lines + note_lines(summary.notes, every=every))

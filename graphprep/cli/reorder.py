@@ -10,7 +10,7 @@ import typer
 
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, DeviceFlags, OverwriteStore, ReportFlags, StorageFlags, option, values_of
-from graphprep.cli.printed.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
+from graphprep.cli.printed.summaries import note_lines, summary_json, types_lines, work_line, wrapped_text
 from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def reorder(
 
 def summary_text(summary: ReorderSummary, *, every: bool = False) -> str:
     """Write the summary for people; ``every``: with all types, however many."""
-    head = f"{display_url(summary.out)}: {sizes_text(summary)}, nodes by {summary.by}"
+    head = f"{display_url(summary.out)}: {summary.sizes_words()}, nodes by {summary.by}"
     lines = [head, *types_lines(summary.num_nodes, summary.num_edges, every=every)]
     lines += [work_line(summary), f"  {summary.gaps_line()}"]
     lines += [f"  hot nodes of type {name!r}: {number:,}" for name, number in summary.num_hot.items() if number]

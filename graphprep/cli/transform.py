@@ -10,7 +10,7 @@ import typer
 
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, DeviceFlags, OverwriteStore, ReportFlags, StorageFlags, option, values_of
-from graphprep.cli.printed.summaries import note_lines, sizes_text, summary_json, types_lines, work_line, wrapped_text
+from graphprep.cli.printed.summaries import note_lines, summary_json, types_lines, work_line, wrapped_text
 from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:
@@ -73,6 +73,6 @@ def transform(
 
 def summary_text(summary: TransformSummary, *, every: bool = False) -> str:
     """Write the summary for people; ``every``: with all types, however many."""
-    head = f"{display_url(summary.out)}: {sizes_text(summary)}; {', '.join(summary.operations)}"
+    head = f"{display_url(summary.out)}: {summary.sizes_words()}; {', '.join(summary.operations)}"
     lines = [head, *types_lines(summary.num_nodes, summary.num_edges, every=every), work_line(summary)]
     return wrapped_text(lines + note_lines(summary.notes, every=every))

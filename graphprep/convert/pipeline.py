@@ -36,7 +36,6 @@ from graphprep.model.errors import DataError
 from graphprep.model.options.checks import parse_error_limit
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.protocols import QuietReporter, Reporter, Sources
-from graphprep.model.schema import edge_type_text
 from graphprep.model.shown.results import Card, Showable, type_rows
 from graphprep.model.shown.texts import count
 from graphprep.storage.faults import display_url
@@ -222,11 +221,7 @@ def convert(
         ledger.end()
         summary = _summary(out, run, prepared, target.num_bytes, time.perf_counter() - begin)
         if rewrite is not None:
-            summary = replace(
-                summary,
-                num_nodes=dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True)),
-                num_edges=dict(zip(map(edge_type_text, metadata.edge_types), metadata.num_edges_per_type, strict=True)),
-            )
+            summary = replace(summary, num_nodes=metadata.num_nodes_by_type(), num_edges=metadata.num_edges_by_type())
         return summary if in_memory is None else replace(summary, notes=(*in_memory.notes, *summary.notes))
 
 

@@ -20,8 +20,7 @@ from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.export import ExportOptions, ExportPlan, ExportSummary, MessageEdges, StoreNeed
 from graphprep.model.metadata import EXPORT_FORMAT, RECORD_NAME, GraphMetadata, dump_json
 from graphprep.model.protocols import Reporter
-from graphprep.model.schema import edge_type_text
-from graphprep.rewrite.run import StoreRun, array_bytes, lies_in, refuse_same
+from graphprep.rewrite.run import StoreRun, lies_in, refuse_same
 from graphprep.rewrite.stored_edges import derive_needs
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import remove_leftovers
@@ -110,24 +109,16 @@ def _summary(
 ) -> ExportSummary:
     metadata = graph.metadata
     return ExportSummary(
-        out=run.out,
+        **run.told(source, metadata, folder.num_bytes, graph.room),
         target=exporter.name,
         loads_in=exporter.loads_in,
-        num_nodes=dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True)),
-        num_edges=dict(zip(map(edge_type_text, metadata.edge_types), metadata.num_edges_per_type, strict=True)),
         num_parts=metadata.num_parts,
         num_files=folder.num_files,
         num_linked=folder.num_linked,
         ids=_id_spaces(exporter, graph),
-        input_bytes=sum(array_bytes(source)),
-        output_bytes=folder.num_bytes,
-        peak_memory_bytes=run.finish(),
-        elapsed_s=run.elapsed_s,
         dropped=dropped,
         message_edges=plan.need.message_edges,
         held_out=_held_out(graph),
-        stage_s=dict(run.ledger.seconds),
-        spilled_bytes=graph.room.pool.spilled_bytes,
         notes=(*plan.notes, *notes),
     )
 

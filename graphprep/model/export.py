@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import Layout
-from graphprep.model.shown.results import Card, Showable, type_rows
+from graphprep.model.shown.results import Card, RunResult
 from graphprep.model.shown.texts import count, duration, size
 
 EdgeOrder = Literal["csc", "csr", "input"]
@@ -97,7 +97,7 @@ class ExportOptions:
 
 
 @dataclass(frozen=True, repr=False)
-class ExportSummary(Showable):
+class ExportSummary(RunResult):
     """What ``export`` did. Sizes in bytes, times in seconds; ``ids`` says of each node type which IDs its nodes have.
 
     ``num_linked`` of the files are hard links to the store's. ``dropped`` are the columns that were left out, ``notes``
@@ -126,13 +126,9 @@ class ExportSummary(Showable):
 
     def card(self) -> Card:
         """See ``Showable``."""
-        nodes, edges = sum(self.num_nodes.values()), sum(self.num_edges.values())
-        counts = (count(nodes, "node"), count(edges, "edge"), count(self.num_parts, "partition"))
         work = f"wrote {size(self.output_bytes)} in {count(self.num_files, 'file')} in {duration(self.elapsed_s)}"
         lost = [f"left out: {one}" for one in self.dropped]
-        notes = (f"loads in {self.loads_in}", work, *lost, *(f"note: {one}" for one in self.notes))
-        title = f"{self.out}: {self.target}, {', '.join(counts)}"
-        return Card(title, type_rows(self.num_nodes, self.num_edges), notes)
+        return self.card_of(f"{self.out}: {self.target}, {self.sizes_words()}", f"loads in {self.loads_in}", work, *lost)
 
 
 @dataclass(frozen=True)

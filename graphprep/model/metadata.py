@@ -128,6 +128,14 @@ class GraphMetadata:
         """Return the number of edges of each type."""
         return tuple(map(sum, self.num_edges_per_chunk))
 
+    def num_nodes_by_type(self) -> dict[str, int]:
+        """Return the number of nodes of each type, by its name."""
+        return dict(zip(self.node_types, self.num_nodes_per_type, strict=True))
+
+    def num_edges_by_type(self) -> dict[str, int]:
+        """Return the number of edges of each type, by its name."""
+        return dict(zip(map(edge_type_text, self.edge_types), self.num_edges_per_type, strict=True))
+
     @property
     def primary_layout(self) -> Layout:
         """Return CSC where the store has it, else CSR."""

@@ -41,10 +41,8 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
         metadata = _reorder(step, run, room)
         gaps_before, gaps_after = step.gaps
         return ReorderSummary(
-            out=out,
+            **run.told(source, metadata, writer.num_bytes, room),
             by=options.by,
-            num_nodes=dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True)),
-            num_edges=dict(zip(map(edge_type_text, metadata.edge_types), metadata.num_edges_per_type, strict=True)),
             num_parts=metadata.num_parts,
             num_hot={
                 name: sum(schema.num_hot)
@@ -53,12 +51,6 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
             },
             gaps_before=gaps_before,
             gaps_after=gaps_after,
-            input_bytes=sum(array_bytes(source)),
-            output_bytes=writer.num_bytes,
-            peak_memory_bytes=run.finish(),
-            elapsed_s=run.elapsed_s,
-            stage_s=dict(run.ledger.seconds),
-            spilled_bytes=room.pool.spilled_bytes,
             notes=tuple(_notes(source.metadata, metadata)),
         )
 

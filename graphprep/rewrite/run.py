@@ -6,6 +6,7 @@ import contextlib
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 from graphprep.edges.device.find import RunDevice
 from graphprep.edges.moves import Workspace
@@ -86,6 +87,20 @@ class StoreRun:
         """End the last stage; return the most memory that was in use, in bytes."""
         self.ledger.end()
         return self._sampler.stop()
+
+    def told(self, source: StoreReader, made: GraphMetadata, output_bytes: int, room: Workspace) -> dict[str, Any]:
+        """End the last stage; return what every summary has of a run that made something of ``source``."""
+        return {
+            "out": self.out,
+            "num_nodes": made.num_nodes_by_type(),
+            "num_edges": made.num_edges_by_type(),
+            "input_bytes": sum(array_bytes(source)),
+            "output_bytes": output_bytes,
+            "peak_memory_bytes": self.finish(),
+            "elapsed_s": self.elapsed_s,
+            "stage_s": dict(self.ledger.seconds),
+            "spilled_bytes": room.pool.spilled_bytes,
+        }
 
 
 def refuse_same(store: str, out: str) -> None:

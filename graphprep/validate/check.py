@@ -11,7 +11,6 @@ from graphprep.model.errors import StorageError
 from graphprep.model.metadata import METADATA_NAME, GraphMetadata
 from graphprep.model.protocols import Reporter
 from graphprep.model.run_options import RunOptions
-from graphprep.model.schema import edge_type_text
 from graphprep.model.shown.results import Card, Showable, type_rows
 from graphprep.model.shown.texts import count, duration, size
 from graphprep.storage.read.urls import Storage
@@ -83,10 +82,8 @@ def check_store(
         store=url,
         num_faults=faults.num,
         faults=tuple(faults.kept),
-        num_nodes=dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True)),
-        num_edges={
-            edge_type_text(name): count for name, count in zip(metadata.edge_types, metadata.num_edges_per_type, strict=True)
-        },
+        num_nodes=metadata.num_nodes_by_type(),
+        num_edges=metadata.num_edges_by_type(),
         num_parts=metadata.num_parts,
         num_arrays=num_arrays,
         num_bytes=counted.num_bytes,

@@ -151,7 +151,7 @@ def _check_schemas(metadata: GraphMetadata, faults: Faults) -> None:
         if schema.node_order is not None and schema.raw_ids == "identity":
             what = "expected a file of raw IDs, as nodes are not in their order, found 'identity'"
             faults.add(f"{METADATA_NAME}: node_schema.{name}.raw_ids", what)
-    counts = dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True))
+    counts = metadata.num_nodes_by_type()
     edges = zip(metadata.edge_types, metadata.num_edges_per_type, metadata.edge_schemas, strict=True)
     for edge_type, num_edges, edge_schema in edges:
         place = f"{METADATA_NAME}: edge_schema.{edge_type_text(edge_type)}"

@@ -6,26 +6,16 @@ import dataclasses
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from graphprep.cli.printed.words import count, duration, quantity, size, table
-from graphprep.model.shown.results import MOST_TYPES, largest_types
+from graphprep.cli.printed.words import quantity, size, table
+from graphprep.model.shown.results import MOST_TYPES, RunResult, largest_types
 from graphprep.model.shown.texts import hide_secrets, json_text, lines_text, printable, without_secrets
 
 _COLUMNS = 80
 _UNIT = re.compile(r"(\d) (?=(?:[KMGTP]?B|s)\b)")
 _NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|\S+:\S+:\S+|[0-9][0-9,.]*")  # of types, and their numbers
 _HANGING = 4  # blanks in front of what goes on, beside the line's own
-
-
-if TYPE_CHECKING:
-    from graphprep.model.export import ExportSummary
-    from graphprep.model.options.convert import ConvertSummary
-    from graphprep.model.options.partition import PartitionSummary
-    from graphprep.model.options.reorder import ReorderSummary
-    from graphprep.model.options.transform import TransformSummary
-
-    Summary = ConvertSummary | ExportSummary | PartitionSummary | ReorderSummary | TransformSummary
 
 
 def summary_json(summary: Any, exports: Sequence[Any] = ()) -> str:
@@ -67,12 +57,6 @@ def wrapped_text(lines: Sequence[str]) -> str:
     return "\n".join(told).replace("\xa0", " ")
 
 
-def sizes_text(summary: Summary) -> str:
-    """Say how large a graph is: ``34 nodes, 78 edges, 1 partition``."""
-    nodes, edges = sum(summary.num_nodes.values()), sum(summary.num_edges.values())
-    return f"{count(nodes, 'node')}, {count(edges, 'edge')}, {count(summary.num_parts, 'partition')}"
-
-
 def types_lines(num_nodes: Mapping[str, int], num_edges: Mapping[str, int], *, every: bool = False) -> list[str]:
     """Return a line for each type, with its number of nodes or edges; unless ``every``, of many types for the largest."""
     kinds = [("nodes", num_nodes), ("edges", num_edges)]
@@ -92,13 +76,11 @@ def more_line(kind: str, number: int) -> str:
     return f"  {kind}  ... and {number:,} more; -v shows all"
 
 
-def work_line(summary: Summary, *, input_rate: bool = True) -> str:
+def work_line(summary: RunResult, *, input_rate: bool = True) -> str:
     """Say what was read and written, and what that took; ``input_rate``: also how much a second was read."""
     seconds = max(summary.elapsed_s, 1e-3)
     rates = [f"{quantity(sum(summary.num_edges.values()) / seconds)} edges/s"]
     rates += [f"{size(summary.input_bytes / seconds)}/s"] if input_rate else []
-    return (
-        f"  read {size(summary.input_bytes)}, wrote {size(summary.output_bytes)} in {duration(summary.elapsed_s)}: "
-        f"{', '.join(rates)}, peak memory {size(summary.peak_memory_bytes)}"
-        + (f", spilled {size(summary.spilled_bytes)}" if summary.spilled_bytes else "")
+    return f"  {summary.work_words()}: {', '.join(rates)}, peak memory {size(summary.peak_memory_bytes)}" + (
+        f", spilled {size(summary.spilled_bytes)}" if summary.spilled_bytes else ""
     )

@@ -10,8 +10,7 @@ from typing import Any, Literal
 from graphprep.model.graph_config import GraphConfig
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import Layout, NeighborOrder
-from graphprep.model.shown.results import Card, Showable, type_rows
-from graphprep.model.shown.texts import count, duration, size
+from graphprep.model.shown.results import Card, RunResult
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class ConvertOptions:
 
 
 @dataclass(frozen=True, repr=False)
-class ConvertSummary(Showable):
+class ConvertSummary(RunResult):
     """What ``convert`` did. Sizes in bytes, times in seconds; ``notes`` are sentences for the user.
 
     ``splits`` counts nodes or edges of a type by part: train, valid, test, none. ``spilled_bytes`` is what went through
@@ -109,11 +108,7 @@ class ConvertSummary(Showable):
 
     def card(self) -> Card:
         """See ``Showable``."""
-        nodes, edges = sum(self.num_nodes.values()), sum(self.num_edges.values())
-        parts = count(self.num_parts, "partition")
-        title = f"{self.out}: {count(nodes, 'node')}, {count(edges, 'edge')}, {parts}"
         lost = [f"{self.num_skipped:,} records skipped"] if self.num_skipped else []
         lost += [f"{self.num_dropped_edges:,} edges dropped"] if self.num_dropped_edges else []
         lost += [f"{self.num_created_nodes:,} nodes created"] if self.num_created_nodes else []
-        work = f"read {size(self.input_bytes)}, wrote {size(self.output_bytes)} in {duration(self.elapsed_s)}"
-        return Card(title, type_rows(self.num_nodes, self.num_edges), (work, *lost, *(f"note: {one}" for one in self.notes)))
+        return self.card_of(f"{self.out}: {self.sizes_words()}", self.work_words(), *lost)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from graphprep.model.run_options import RunOptions
-from graphprep.model.shown.results import Card, Showable, type_rows
-from graphprep.model.shown.texts import count, duration, size
+from graphprep.model.shown.results import Card, RunResult
+from graphprep.model.shown.texts import count
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class PartitionReport:
 
 
 @dataclass(frozen=True, repr=False)
-class PartitionSummary(Showable):
+class PartitionSummary(RunResult):
     """What ``partition`` did. Sizes in bytes, times in seconds; ``notes`` are sentences for the user.
 
     ``by`` is what metadata.json says of the method. ``spilled_bytes`` is what went through temporary files, as it was beyond
@@ -89,9 +89,5 @@ class PartitionSummary(Showable):
 
     def card(self) -> Card:
         """See ``Showable``."""
-        nodes, edges = sum(self.num_nodes.values()), sum(self.num_edges.values())
-        counts = (count(nodes, "node"), count(edges, "edge"), count(self.num_parts, "partition"))
-        work = f"read {size(self.input_bytes)}, wrote {size(self.output_bytes)} in {duration(self.elapsed_s)}"
         cut = f"{count(self.report.total.cut_edges, 'edge')} cut, {count(self.report.hash.cut_edges, 'edge')} by hash"
-        title = f"{self.out}: {', '.join(counts)} by {self.by}"
-        return Card(title, type_rows(self.num_nodes, self.num_edges), (cut, work, *(f"note: {one}" for one in self.notes)))
+        return self.card_of(f"{self.out}: {self.sizes_words()} by {self.by}", cut, self.work_words())

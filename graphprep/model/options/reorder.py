@@ -9,8 +9,7 @@ from typing import Literal, get_args
 from graphprep.model.errors import UsageError
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import NodeOrder
-from graphprep.model.shown.results import Card, Showable, type_rows
-from graphprep.model.shown.texts import count, duration, size
+from graphprep.model.shown.results import Card, RunResult
 
 _WITH_FILE = ("score", "permutation")
 
@@ -68,7 +67,7 @@ class GapCost:
 
 
 @dataclass(frozen=True, repr=False)
-class ReorderSummary(Showable):
+class ReorderSummary(RunResult):
     """What ``reorder`` did. Sizes in bytes, times in seconds; ``notes`` are sentences for the user.
 
     ``num_hot``: hot rows of each node type, those of all partitions, with ``id2index``. ``gaps_before`` and ``gaps_after`` are
@@ -94,11 +93,7 @@ class ReorderSummary(Showable):
 
     def card(self) -> Card:
         """See ``Showable``."""
-        nodes, edges = sum(self.num_nodes.values()), sum(self.num_edges.values())
-        lines = (self.gaps_line(), *(f"note: {one}" for one in self.notes))
-        title = f"{self.out}: {count(nodes, 'node')}, {count(edges, 'edge')}, nodes by {self.by}"
-        work = f"read {size(self.input_bytes)}, wrote {size(self.output_bytes)} in {duration(self.elapsed_s)}"
-        return Card(title, type_rows(self.num_nodes, self.num_edges), (work, *lines))
+        return self.card_of(f"{self.out}: {self.graph_words()}, nodes by {self.by}", self.work_words(), self.gaps_line())
 
     def gaps_line(self) -> str:
         """Say what the order is worth."""

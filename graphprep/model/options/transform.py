@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from graphprep.model.run_options import RunOptions
-from graphprep.model.shown.results import Card, Showable, type_rows
-from graphprep.model.shown.texts import count, duration, size
+from graphprep.model.shown.results import Card, RunResult
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class TransformOptions:
 
 
 @dataclass(frozen=True, repr=False)
-class TransformSummary(Showable):
+class TransformSummary(RunResult):
     """What ``transform`` did. Sizes in bytes, times in seconds; ``notes`` are sentences for the user."""
 
     out: str
@@ -44,7 +43,4 @@ class TransformSummary(Showable):
 
     def card(self) -> Card:
         """See ``Showable``."""
-        nodes, edges = sum(self.num_nodes.values()), sum(self.num_edges.values())
-        title = f"{self.out}: {count(nodes, 'node')}, {count(edges, 'edge')}; {', '.join(self.operations)}"
-        work = f"read {size(self.input_bytes)}, wrote {size(self.output_bytes)} in {duration(self.elapsed_s)}"
-        return Card(title, type_rows(self.num_nodes, self.num_edges), (work, *(f"note: {one}" for one in self.notes)))
+        return self.card_of(f"{self.out}: {self.graph_words()}; {', '.join(self.operations)}", self.work_words())

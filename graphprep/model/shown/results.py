@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from graphprep.model.shown.texts import printable, shown
+from graphprep.model.shown.texts import count, duration, printable, shown, size
 
 MOST_TYPES = 10  # of nodes, and of edges: the largest
 _GAP = "  "
@@ -64,6 +64,36 @@ class Showable:
 
     def _repr_html_(self) -> str:
         return self.card().html()
+
+
+class RunResult(Showable):
+    """What a run that made something of a graph tells of it; its classes have these fields, each in its order."""
+
+    num_nodes: Mapping[str, int]
+    num_edges: Mapping[str, int]
+    num_parts: int
+    input_bytes: int
+    output_bytes: int
+    elapsed_s: float
+    peak_memory_bytes: int
+    spilled_bytes: int
+    notes: tuple[str, ...]
+
+    def graph_words(self) -> str:
+        """Say how large the graph is: ``34 nodes, 78 edges``."""
+        return f"{count(sum(self.num_nodes.values()), 'node')}, {count(sum(self.num_edges.values()), 'edge')}"
+
+    def sizes_words(self) -> str:
+        """Say how large the graph is: ``34 nodes, 78 edges, 1 partition``."""
+        return f"{self.graph_words()}, {count(self.num_parts, 'partition')}"
+
+    def work_words(self) -> str:
+        """Say what was read and written, and how long that took."""
+        return f"read {size(self.input_bytes)}, wrote {size(self.output_bytes)} in {duration(self.elapsed_s)}"
+
+    def card_of(self, title: str, *lines: str) -> Card:
+        """Return a card with a row for each type, some lines, and the notes."""
+        return Card(title, type_rows(self.num_nodes, self.num_edges), (*lines, *(f"note: {one}" for one in self.notes)))
 
 
 def type_rows(

@@ -11,7 +11,6 @@ from graphprep.edges.moves import Workspace
 from graphprep.model.metadata import METADATA_NAME, GraphMetadata
 from graphprep.model.options.partition import PartitionOptions, PartitionReport, PartitionSummary
 from graphprep.model.protocols import Reporter
-from graphprep.model.schema import edge_type_text
 from graphprep.rewrite.move_parts import PartFiles
 from graphprep.rewrite.partition.assign import assign_nodes
 from graphprep.rewrite.partition.assignment import META_NAME, Assignment, ask_function, write_assignment
@@ -69,18 +68,10 @@ def partition(
         else:
             step.write_assignment(assignment, target)
         return PartitionSummary(
-            out=out,
+            **run.told(source, made, target.num_bytes, step.room),
             by=assignment.method,
-            num_nodes=dict(zip(made.node_types, made.num_nodes_per_type, strict=True)),
-            num_edges=dict(zip(map(edge_type_text, made.edge_types), made.num_edges_per_type, strict=True)),
             num_parts=assignment.num_parts,
             report=report,
-            input_bytes=sum(sizes),
-            output_bytes=target.num_bytes,
-            peak_memory_bytes=run.finish(),
-            elapsed_s=run.elapsed_s,
-            stage_s=dict(run.ledger.seconds),
-            spilled_bytes=step.room.pool.spilled_bytes,
             notes=tuple(_notes(source.metadata, made)),
         )
 

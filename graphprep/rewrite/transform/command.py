@@ -80,17 +80,9 @@ def transform(
             chain.maps.write(maps)
             maps.publish()
         return TransformSummary(
-            out=out,
+            **run.told(source, metadata, writer.num_bytes, room),
             operations=tuple(" ".join([name, *arguments]) for name, arguments in operations),
-            num_nodes=dict(zip(metadata.node_types, metadata.num_nodes_per_type, strict=True)),
-            num_edges=dict(zip(map(edge_type_text, metadata.edge_types), metadata.num_edges_per_type, strict=True)),
             num_parts=metadata.num_parts,
-            input_bytes=sum(array_bytes(source)),
-            output_bytes=writer.num_bytes,
-            peak_memory_bytes=run.finish(),
-            elapsed_s=run.elapsed_s,
-            stage_s=dict(run.ledger.seconds),
-            spilled_bytes=room.pool.spilled_bytes,
             notes=tuple(chain.notes),
         )
 

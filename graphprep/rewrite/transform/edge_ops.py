@@ -258,7 +258,7 @@ def sorted_edges(
     store: StoredArrays, edges: EdgeRecipe, room: Workspace, make: Callable[[Ints, Ids, Ids], Made]
 ) -> Iterator[Made]:
     """Yield what is made, on the threads, of (sources, destinations, positions) of edges, ascending by these."""
-    sizes = dict(zip(store.metadata.node_types, store.metadata.num_nodes_per_type, strict=True))
+    sizes = store.metadata.num_nodes_by_type()
     num_src, num_dst = sizes[edges.edge_type[0]], sizes[edges.edge_type[2]]
     buckets = make_buckets(room, num_src, edges.size, num_dst)
     for at in slices(edges.size):

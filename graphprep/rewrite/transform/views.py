@@ -393,7 +393,7 @@ def metagraph(store: StoredArrays, layouts: Any) -> Recipe:
     texts = [name.encode() for name in names]
     folder, edge_type = node_folder("type"), ("type", "relation", "type")
     relations, codes = _coded([relation for _, relation, _ in old.edge_types])
-    sizes = dict(zip(old.node_types, old.num_nodes_per_type, strict=True))
+    sizes = old.num_nodes_by_type()
     arrays: dict[str, NDArray[Any]] = {
         ColumnPaths(f"{folder}/raw_ids").offsets: np.cumsum([0, *map(len, texts)], dtype=np.int64),
         ColumnPaths(f"{folder}/raw_ids").values: np.frombuffer(b"".join(texts), np.uint8),
