@@ -37,17 +37,19 @@ _TEMPORAL = "lines have times: DeepGNN's decoder needs is_temporal=True, graphpr
 _BOOLS = "DeepGNN's decoder takes every bool for true; --feature-dtype NAME=uint8 is read as it is meant"
 
 
+@dataclass(frozen=True)
 class _TextExporter:
     """What the three have in common; each has a line format, and says whether that has a line for every node, and times."""
 
     lines: ClassVar[LineFormat]
     always_declares: ClassVar[bool] = True
     with_times: ClassVar[bool] = True
+    needs: ClassVar[str] = "edges by source (csr), their columns in that order; one partition"
     root_file: ClassVar[str]
     node_ids: ClassVar[Literal["dense", "own"]] = "own"
     message_edges: ClassVar[MessageEdges | None] = "train"
 
-    edge_order: TextOrder
+    edge_order: Annotated[TextOrder, "of the edges of a node and type"] = "destination"
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""
@@ -79,12 +81,9 @@ class EdgeListExporter(_TextExporter):
     name: ClassVar[str] = "deepgnn-edgelist"
     loads_in: ClassVar[str] = "DeepGNN's converter (EdgeListDecoder); graphprep convert --format edgelist"
     carries: ClassVar[str] = "all columns as feature slots, and times; no features with dates"
-    needs: ClassVar[str] = "edges by source (csr), their columns in that order; one partition"
     root_file: ClassVar[str] = "graph.csv"
     lines: ClassVar[LineFormat] = EdgeListLines()
     always_declares: ClassVar[bool] = False
-
-    edge_order: Annotated[TextOrder, "of the edges of a node and type"] = "destination"
 
     def _notes(self, columns: Sequence[ColumnSchema]) -> list[str]:
         notes = [_TEMPORAL] if have_times(columns) else []
@@ -100,11 +99,8 @@ class JsonExporter(_TextExporter):
     name: ClassVar[str] = "deepgnn-json"
     loads_in: ClassVar[str] = "DeepGNN's converter (JsonDecoder); graphprep convert --format json"
     carries: ClassVar[str] = "all columns but bool and complex ones as feature slots, and times"
-    needs: ClassVar[str] = "edges by source (csr), their columns in that order; one partition"
     root_file: ClassVar[str] = "graph.json"
     lines: ClassVar[LineFormat] = JsonLines()
-
-    edge_order: Annotated[TextOrder, "of the edges of a node and type"] = "destination"
 
 
 @dataclass(frozen=True)
@@ -117,12 +113,9 @@ class TsvExporter(_TextExporter):
     name: ClassVar[str] = "deepgnn-tsv"
     loads_in: ClassVar[str] = "DeepGNN's converter (TsvDecoder); graphprep convert --format tsv"
     carries: ClassVar[str] = "numbers and texts as feature slots; no times, no sparse, bool or complex columns"
-    needs: ClassVar[str] = "edges by source (csr), their columns in that order; one partition"
     root_file: ClassVar[str] = "graph.tsv"
     lines: ClassVar[LineFormat] = TsvLines()
     with_times: ClassVar[bool] = False
-
-    edge_order: Annotated[TextOrder, "of the edges of a node and type"] = "destination"
 
 
 # ---------------------------------------------------------------------------------------------------- writing

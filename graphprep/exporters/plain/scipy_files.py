@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.exporters.formats.arrow_files import ArrowSink
 from graphprep.exporters.unsupported import list_unsupported, why_no_array
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.single import WholeGraph, WholeRows
@@ -176,22 +177,11 @@ def write_npz(file: FileOutput, members: Iterable[Member], *, compressed: bool) 
                     target.write(np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data)
 
 
-class _Stream(io.RawIOBase):
+class _Stream(ArrowSink):
     """A file of an export as ZipFile writes to it: it can neither be sought in nor told."""
-
-    def __init__(self, file: FileOutput) -> None:
-        self._file = file
-
-    def writable(self) -> bool:
-        return True
 
     def tell(self) -> int:
         raise io.UnsupportedOperation("tell")
-
-    def write(self, data: Any) -> int:
-        view = memoryview(data).cast("B")
-        self._file.write(view)
-        return len(view)
 
 
 def _ones(size: int) -> Iterator[Array]:
