@@ -53,9 +53,18 @@ class CheckedArray:
         data = self.storage.read_range(self.url, self.offset + start * row_bytes, self.offset + stop * row_bytes)
         return np.frombuffer(data, self.dtype).reshape(stop - start, *self.shape[1:])
 
+    def take(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Read the rows at these positions, in any order."""
+        return self.gather(rows, rows + 1)
+
+    def gather(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[Any]:
+        """Read runs of rows [start, stop), in any order; a file does not stay open, as there is one for every partition."""
+        found = self._reader.gather(starts, stops)
+        self._reader.release()
+        return found
+
     @cached_property
-    def reader(self) -> ArrayReader:
-        """Return what reads rows in any order."""
+    def _reader(self) -> ArrayReader:
         num_bytes = self.offset + self.dtype.itemsize * int(np.prod(self.shape, dtype=np.int64))
         return ArrayReader(self.storage, self.url, ArrayEntry(self.path, self.dtype.name, self.shape, num_bytes, ""))
 

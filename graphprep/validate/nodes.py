@@ -78,7 +78,7 @@ def _read_ascending(store: CheckedStore, node_type: int, part: int, step: int = 
     array, raw_order = (store.array(part, path) for path in (paths.raw_ids, paths.raw_order))
     if array is not None and raw_order is not None:
         for start in range(0, array.num_rows, step):
-            yield start, array.reader.take(raw_order.read(start, min(start + step, array.num_rows)))
+            yield start, array.take(raw_order.read(start, min(start + step, array.num_rows)))
 
 
 def read_hashes(store: CheckedStore, node_type: int, first: int, stop: int) -> NDArray[np.uint64] | None:
@@ -145,7 +145,7 @@ def _last_raw_id(store: CheckedStore, node_type: int, part: int) -> int:
     array, raw_order = (store.array(part, path) for path in (paths.raw_ids, paths.raw_order))
     assert array is not None
     end = array.num_rows
-    return int(array.read(end - 1, end)[0] if raw_order is None else array.reader.take(raw_order.read(end - 1, end))[0])
+    return int(array.read(end - 1, end)[0] if raw_order is None else array.take(raw_order.read(end - 1, end))[0])
 
 
 def _check_unique(store: CheckedStore, node_type: int, faults: Faults, window_bytes: int) -> None:

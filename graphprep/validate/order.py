@@ -70,7 +70,7 @@ def _check_hot(store: CheckedStore, node_type: int, faults: Faults) -> None:
                 mine = np.flatnonzero(homes == home)
                 if array is not None:
                     rows = old[mine] - borders[home]
-                    found = array.reader.take(rows)
+                    found = array.take(rows)
                     for i in np.flatnonzero(found != new[mine])[: faults.limit].tolist():
                         what = f"expected {new[mine[i]]}, whose previous ID this is, found {found[i]}"
                         faults.add(f"{array.path}[{rows[i]}]", what)

@@ -82,12 +82,12 @@ class TextArrays:
     def _read_along(self, raw_order: CheckedArray, start: int, stop: int, most_bytes: int) -> Iterator[TextSlice]:
         for low in range(start, stop, _ROWS):
             rows = raw_order.read(low, min(low + _ROWS, stop))
-            starts, stops = self.offsets.reader.take(rows), self.offsets.reader.take(rows + 1)
+            starts, stops = self.offsets.take(rows), self.offsets.take(rows + 1)
             ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(stops - starts)])
             at = 0
             while at < rows.size:
                 end = max(int(np.searchsorted(ends, ends[at] + most_bytes, side="right")) - 1, at + 1)
-                values = self.values.reader.gather(starts[at:end], stops[at:end])
+                values = self.values.gather(starts[at:end], stops[at:end])
                 yield low + at, RawTexts(ends[at : end + 1] - ends[at], values)
                 at = end
 

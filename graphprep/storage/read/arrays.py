@@ -251,6 +251,10 @@ class ArrayReader:
                     self._mapped = map_file(path, self.dtype, offset=at, shape=self.shape)
         return self._mapped
 
+    def release(self) -> None:
+        """Let go of the map, which holds a file descriptor, until it is asked for again."""
+        self._mapped = None
+
     def _read_file(self, start: int, stop: int) -> NDArray[Any]:
         """Read rows of a local file, which may become shorter meanwhile: of a mapped one that would end the process."""
         at = self._check() + start * self._row_bytes  # first of all: looking at a pipe would read it
