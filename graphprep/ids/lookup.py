@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ NODE_SPACES: tuple[NodeSpace, ...] = ("raw", "typed", "homo", "part", "local", "
 EDGE_SPACES: tuple[EdgeSpace, ...] = ("id", "row", "homo", "part", "local")
 _EDGE_NAMES = {"raw": "id", "typed": "row"}  # what nodes call them, where edges have the like
 _SCAN = 1 << 20  # edge IDs read at once: 8 MiB
+_MOST_OPEN = 128  # arrays of a local store, and texts in two each: each holds a file descriptor
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -72,8 +74,9 @@ class IdLookup:
         self._parted: PartSpace = book.edges if edges else book.nodes
         self.type_names = self._typed.types.names
         self.type_number = self._find_type(type_)
-        self._arrays: dict[tuple[int, int, str], ArrayReader] = {}
-        self._texts: dict[tuple[int, int], TextSource] = {}
+        stored = _StoredIds(storage, store, self._parted, self.type_names, edges)
+        kept = lru_cache(_MOST_OPEN if storage.is_local(store.url) else None)
+        self._array, self._text_source = kept(stored.array), kept(stored.texts)
         self._check_stored()
 
     @property
@@ -326,41 +329,45 @@ class IdLookup:
         """Return whether the stored IDs that are asked for would be the typed ones, so that there are none."""
         return self._raw_kind(number) == "identity" if self.to == "raw" else self._is_first(number)
 
-    # ---- arrays
+    def _raw_order(self, number: int, part: int) -> ArrayReader | None:
+        """Open the rows of a partition's nodes in the order of raw IDs; None where that is the order in which they stand."""
+        return None if self._is_first(number) else self._array(number, part, "raw_order")
 
-    def _array(self, number: int, part: int, name: str = "raw") -> ArrayReader:
+
+@dataclass(frozen=True)
+class _StoredIds:
+    """Opens the arrays of IDs of a store."""
+
+    storage: Storage
+    store: StoreReader
+    parted: PartSpace
+    type_names: tuple[str, ...]
+    edges: bool
+
+    def array(self, number: int, part: int, name: str = "raw") -> ArrayReader:
         """Open the stored raw IDs (``raw``), their order, previous IDs, or edge IDs (``id``) of a type in a partition."""
-        if (number, part, name) not in self._arrays:
-            metadata = self._store.metadata
-            if self.edges:
-                path = LayoutPaths(f"{edge_folder(metadata.edge_types[number])}/{metadata.primary_layout}").edge_ids
-            else:
-                paths = NodePaths(node_folder(self.type_names[number]))
-                path = {"raw": paths.raw_ids, "raw_order": paths.raw_order, "previous": paths.previous_ids}[name]
-            self._arrays[number, part, name] = self._sized(number, part, path)
-        return self._arrays[number, part, name]
+        metadata = self.store.metadata
+        if self.edges:
+            path = LayoutPaths(f"{edge_folder(metadata.edge_types[number])}/{metadata.primary_layout}").edge_ids
+        else:
+            paths = NodePaths(node_folder(self.type_names[number]))
+            path = {"raw": paths.raw_ids, "raw_order": paths.raw_order, "previous": paths.previous_ids}[name]
+        return self._sized(number, part, path)
 
     def _sized(self, number: int, part: int, path: str, num_more: int = 0) -> ArrayReader:
         """Open an array of a type. Raises DataError where it has another number of rows than the metadata says."""
-        array, starts = self._store.array(part, path), self._parted.typed_starts[number]
+        array, starts = self.store.array(part, path), self.parted.typed_starts[number]
         wanted = int(starts[part + 1] - starts[part]) + num_more
         if array.shape[:1] != (wanted,):
             message = f"expected {wanted} rows, by the metadata, found {array.dtype}{list(array.shape)}"
             raise DataError(message, place=display_url(array.url), fix="graphprep validate tells more about the store")
         return array
 
-    def _raw_order(self, number: int, part: int) -> ArrayReader | None:
-        """Open the rows of a partition's nodes in the order of raw IDs; None where that is the order in which they stand."""
-        return None if self._is_first(number) else self._array(number, part, "raw_order")
-
-    def _text_source(self, number: int, part: int) -> TextSource:
+    def texts(self, number: int, part: int) -> TextSource:
         """Open the raw IDs of a type in a partition where they are strings."""
-        if (number, part) not in self._texts:
-            paths = NodePaths(node_folder(self.type_names[number])).texts
-            offsets, values = self._sized(number, part, paths.offsets, 1), self._store.array(part, paths.values)
-            is_local = self._storage.is_local(offsets.url)
-            self._texts[number, part] = TextSource(offsets, values, is_local=is_local)
-        return self._texts[number, part]
+        paths = NodePaths(node_folder(self.type_names[number])).texts
+        offsets, values = self._sized(number, part, paths.offsets, 1), self.store.array(part, paths.values)
+        return TextSource(offsets, values, is_local=self.storage.is_local(offsets.url))
 
 
 def _space(name: str, flag: str, *, edges: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from graphprep.store.paths import NodePaths, node_folder
 from graphprep.store.text_source import TextSource, take_rows
 
 _STEP = 1 << 18
+_MOST_OPEN = 128  # partitions: each holds two file descriptors
 
 
 class RawIds:
@@ -76,20 +78,21 @@ class RawLookup:
     """The raw IDs of a node type, by typed ID, over all partitions."""
 
     def __init__(self, store: StoredArrays, number: int) -> None:
-        self._parts = [RawIds(store, number, part) for part in range(store.metadata.num_parts)]
+        self._num_parts = store.metadata.num_parts
+        self._part = lru_cache(_MOST_OPEN)(partial(RawIds, store, number))
         self._offsets = np.cumsum([0, *store.metadata.num_nodes_per_chunk[number]], dtype=np.int64)
 
     def of(self, typed: NDArray[np.int64]) -> RawBlock:
         """Return the raw IDs of typed ones (int64[k], any order): int64[k] or uint64[k], or texts."""
-        if len(self._parts) == 1:
-            return self._parts[0].take(typed)
+        if self._num_parts == 1:
+            return self._part(0).take(typed)
         parts = np.searchsorted(self._offsets[1:], typed, side="right")
         order = np.argsort(parts, kind="stable")
-        cuts = np.searchsorted(parts[order], np.arange(len(self._parts) + 1))
+        cuts = np.searchsorted(parts[order], np.arange(self._num_parts + 1))
         found: list[Any] = []
-        for part, low, high in zip(range(len(self._parts)), cuts[:-1], cuts[1:], strict=True):
+        for part, low, high in zip(range(self._num_parts), cuts[:-1], cuts[1:], strict=True):
             if low < high or (part == 0 and not typed.size):
-                found.append(self._parts[part].take(typed[order[low:high]] - self._offsets[part]))
+                found.append(self._part(part).take(typed[order[low:high]] - self._offsets[part]))
         places = np.empty(order.size, np.int64)
         places[order] = np.arange(order.size)
         if isinstance(found[0], RawTexts):

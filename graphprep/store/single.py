@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,7 @@ class ConcatenatedArray:
         """Join arrays; each ends with ``num_more`` rows that are not counted."""
         entries = [open_part(part).entry for part in range(num_parts)]
         sizes, first = [entry.shape[0] - num_more for entry in entries], open_part(0)
-        self._open_part = open_part
-        self._open: dict[int, StoredArray] = {}
+        self._part = lru_cache(_MOST_OPEN)(open_part)
         self._sizes = sizes
         self._borders = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
         self._num_more = num_more
@@ -87,14 +87,6 @@ class ConcatenatedArray:
         if not self._borders[-1]:
             return np.zeros(rows.size, np.int64)
         return np.asarray(find_intervals(np.minimum(rows, self._borders[-1] - 1), self._borders), np.int64)
-
-    def _part(self, part: int) -> StoredArray:
-        array = self._open.get(part)
-        if array is None:
-            if len(self._open) >= _MOST_OPEN:
-                self._open.clear()
-            array = self._open[part] = self._open_part(part)
-        return array
 
     def _of_part(self, part: int, values: Array) -> Array:
         return values

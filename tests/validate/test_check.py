@@ -1,7 +1,6 @@
 """``validate`` of stores that are sound, and of stores that are spoiled in every way."""
 
 import json
-import resource
 import shutil
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 from tiny_store import column, json_bytes, npy_bytes, sample_store, splitmix64
 
-import graphprep
 from graphprep.kernels.cpu.ids.check import add_edge_sums, choose_buckets, find_unset, mark_ids
 from graphprep.model.errors import StorageError
 from graphprep.model.run_options import RunOptions
@@ -343,21 +341,6 @@ def test_all_faults_are_counted_and_the_first_are_kept(tmp_path):
     report = check(store.write(tmp_path), max_faults=3)
     assert report.num_faults == 5
     assert [fault.place for fault in report.faults] == [f"{P0}/{BUYS}/csc/indices.npy[{i}]" for i in range(3)]
-
-
-@pytest.mark.parametrize("id_type", ["int", "string"])
-def test_more_partitions_than_files_may_be_open(tmp_path, id_type):
-    ends = np.random.default_rng(5).integers(0, 300, (500, 2))
-    (tmp_path / "e.csv").write_text("".join(f"{src},{dst}\n" for src, dst in ends.tolist()))
-    graphprep.convert(tmp_path / "e.csv", tmp_path / "whole", format="edges", decoder_options={"id_type": id_type})
-    graphprep.partition(tmp_path / "whole", tmp_path / "parts", by="random", partitions=60)
-    graphprep.reorder(tmp_path / "parts", tmp_path / "store", by="degree", id2index=True)
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())) + 40, hard))
-    try:
-        assert graphprep.validate(tmp_path / "store").faults == ()
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_slices_and_windows_do_not_matter(tmp_path, monkeypatch):
