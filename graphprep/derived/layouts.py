@@ -12,9 +12,10 @@ from graphprep.edges.moves import Workspace
 from graphprep.edges.order_keys import missing_order_key, order_keys, order_role
 from graphprep.edges.tasks import EdgeRuns
 from graphprep.model.schema import EdgeTypeSchema, Layout
-from graphprep.rewrite.stored_edges import EdgeSpan, bucket_bytes, end_types, make_buckets, map_edges, part_borders
+from graphprep.rewrite.stored_edges import EdgeSpan, bucket_bytes, end_types, make_buckets, map_edges
 from graphprep.store.assign import count_parts
 from graphprep.store.columns.stored import read_cells, read_present
+from graphprep.store.items import part_borders
 
 Ints = NDArray[np.int64]
 

@@ -27,7 +27,7 @@ from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.assign import ORDERED, TypedCounter, parts_of_rows
 from graphprep.store.files import column_files, raw_id_files
-from graphprep.store.items import FIX, StoredArrays, StoredItems, check_arrays, check_ids
+from graphprep.store.items import FIX, StoredArrays, StoredItems, check_arrays, check_ids, part_borders
 from graphprep.store.paths import LayoutPaths, NodePaths, edge_folder, node_folder
 from graphprep.store.raw_merge import nodes_by_raw_id
 from graphprep.store.single import WholeStore
@@ -90,7 +90,7 @@ class StoreReorderer:
 
     def _count_hot(self, number: int) -> tuple[int, ...] | None:
         """Return how many of the first nodes of each partition are hot: of all, where they are ordered across partitions."""
-        ratio, borders = self._rules.split_ratio, self._borders(number)
+        ratio, borders = self._rules.split_ratio, part_borders(self._stored.metadata, number)
         if ratio is None:
             return None
         if self._is_global:
@@ -143,7 +143,7 @@ class StoreReorderer:
 
     def _has_left(self, number: int) -> bool:
         """Return whether some node of a type is not in its first partition."""
-        at, borders = 0, self._borders(number)
+        at, borders = 0, part_borders(self._stored.metadata, number)
         if self._schemas[number].node_order is None:
             return False
         for first in self._previous_ids(number, 0):
@@ -151,10 +151,6 @@ class StoreReorderer:
                 return True
             at += first.size
         return False
-
-    def _borders(self, number: int) -> Ints:
-        """Return the borders of the partitions among a type's nodes: int64[P + 1]."""
-        return np.cumsum([0, *self._stored.metadata.num_nodes_per_chunk[number]], dtype=np.int64)
 
     def _edge_counts(self, edge_type: EdgeType) -> tuple[int, ...]:
         """Return how many edges each partition owns in the primary layout."""
@@ -164,7 +160,7 @@ class StoreReorderer:
     def _files_of(self, part: int, node_type: str) -> RowFiles:
         if not self._is_global:
             return OnePart(self._files, part)
-        return CutFiles(self._files, np.diff(self._borders(self._metadata.node_types.index(node_type))))
+        return CutFiles(self._files, np.diff(part_borders(self._stored.metadata, self._metadata.node_types.index(node_type))))
 
     def _write_places(self, number: int, part: int, folder: str, files: RowFiles) -> None:
         """Write which node each was at first, and the nodes in the order of their raw IDs."""
@@ -183,7 +179,7 @@ class StoreReorderer:
 
     def _write_index(self, number: int, folder: str) -> None:
         """Write the new typed ID of each previous one, which may be in another partition."""
-        borders, at = self._borders(number), 0
+        borders, at = part_borders(self._stored.metadata, number), 0
         with self._room.scratch.inner() as scratch:
             found = scratch.zeros(int(borders[-1]), np.int64)
             for part in range(self._metadata.num_parts):
@@ -197,7 +193,7 @@ class StoreReorderer:
 
     def _global_raw_order(self, number: int, scratch: Scratch) -> Ints:
         """Return the new local IDs of each partition's nodes, by raw ID, partition after partition: int64[n]."""
-        borders, places = self._borders(number), self._places[self._metadata.node_types[number]]
+        borders, places = part_borders(self._stored.metadata, number), self._places[self._metadata.node_types[number]]
         counter, found = TypedCounter(np.diff(borders)), scratch.zeros(places.num_nodes, np.int64)
         for nodes in nodes_by_raw_id(self._stored, number, self._room.piece_bytes):
             new = places.new_ids[nodes.typed].astype(np.int64)

@@ -19,7 +19,7 @@ from graphprep.kernels.cpu.ids.part_graph import number_rows
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import Layout
 from graphprep.storage.spill.scratch import Scratch
-from graphprep.store.items import StoredArrays, StoredItems, check_ids, read_offsets
+from graphprep.store.items import StoredArrays, StoredItems, check_ids, part_borders, read_offsets
 from graphprep.store.paths import LayoutPaths, edge_folder
 
 Ints = NDArray[np.int64]
@@ -124,11 +124,6 @@ def end_types(metadata: GraphMetadata, number: int, layout: Layout) -> tuple[int
     src, _, dst = metadata.edge_types[number]
     row, other = (dst, src) if layout == "csc" else (src, dst)
     return metadata.node_types.index(row), metadata.node_types.index(other)
-
-
-def part_borders(metadata: GraphMetadata, node_type: int) -> Ints:
-    """Return the borders of the partitions among a node type's IDs: int64[P + 1]."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(metadata.num_nodes_per_chunk[node_type], dtype=np.int64)])
 
 
 def make_buckets(room: Workspace, num_rows: int, num_edges: int, num_others: int) -> EdgeBuckets:

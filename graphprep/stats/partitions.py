@@ -10,8 +10,8 @@ from graphprep.model.options.stats import PartStats
 from graphprep.model.schema import edge_type_text
 from graphprep.rewrite.partition.assignment import Assignment
 from graphprep.rewrite.partition.quality import by_name, measure
-from graphprep.rewrite.stored_edges import EdgeSpan, end_types, map_edges, part_borders
-from graphprep.store.items import StoredArrays
+from graphprep.rewrite.stored_edges import EdgeSpan, end_types, map_edges
+from graphprep.store.items import StoredArrays, part_borders
 
 Ints = NDArray[np.int64]
 MOST_IN_MATRIX = 64  # partitions of which each pair is told

@@ -154,6 +154,11 @@ class StoredCounts:
         return counts
 
 
+def part_borders(metadata: GraphMetadata, node_type: int) -> Ints:
+    """Return the borders of the partitions among a node type's IDs: int64[P + 1]."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(metadata.num_nodes_per_chunk[node_type], dtype=np.int64)])
+
+
 def read_offsets(reader: StoredArray, num_items: int, scratch: Scratch) -> Ints:
     """Return stored offsets (int64[n + 1]), mapped where the file is local.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphprep.kernels.cpu.text.texts import concat_texts
 from graphprep.model.rows import RawTexts
 from graphprep.store.columns.arrow import RawBlock
-from graphprep.store.items import StoredArrays, StoredItems
+from graphprep.store.items import StoredArrays, StoredItems, part_borders
 from graphprep.store.paths import NodePaths, node_folder
 from graphprep.store.text_source import TextSource, take_rows
 
@@ -80,7 +80,7 @@ class RawLookup:
     def __init__(self, store: StoredArrays, number: int) -> None:
         self._num_parts = store.metadata.num_parts
         self._part = lru_cache(_MOST_OPEN)(partial(RawIds, store, number))
-        self._offsets = np.cumsum([0, *store.metadata.num_nodes_per_chunk[number]], dtype=np.int64)
+        self._offsets = part_borders(store.metadata, number)
 
     def of(self, typed: NDArray[np.int64]) -> RawBlock:
         """Return the raw IDs of typed ones (int64[k], any order): int64[k] or uint64[k], or texts."""

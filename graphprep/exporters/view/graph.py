@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from graphprep.derived.derive import DerivedStore
 from graphprep.edges.moves import Workspace
 from graphprep.exporters.view.exported_columns import ExportedColumns, cast_cells
-from graphprep.exporters.view.ids import TrainerIds, node_offsets
+from graphprep.exporters.view.ids import TrainerIds
 from graphprep.kernels.cpu.ids.part_graph import number_rows
 from graphprep.model.export import EdgeOrder, Side
 from graphprep.model.metadata import GraphMetadata
@@ -22,7 +22,7 @@ from graphprep.model.schema import ColumnSchema, Layout, edge_type_text
 from graphprep.store.columns.cells import Cells
 from graphprep.store.columns.densify import dense_cells
 from graphprep.store.columns.stored import read_cells, read_present
-from graphprep.store.items import StoredItems, read_offsets
+from graphprep.store.items import StoredItems, part_borders, read_offsets
 from graphprep.store.paths import LayoutPaths, edge_folder, node_folder
 from graphprep.store.raw_ids import RawIds
 
@@ -100,7 +100,7 @@ class StoredGraph:
 
     def node_offsets(self, number: int) -> Ints:
         """Return the borders of the partitions among typed IDs: int64[P + 1]."""
-        return node_offsets(self.metadata, number)
+        return part_borders(self.metadata, number)
 
     def to_ids(self, number: int, typed: NDArray[np.int32] | Ints) -> Ints:
         """Return the IDs that a trainer sees (int64[k]) of typed ones (int32 or int64 [k])."""

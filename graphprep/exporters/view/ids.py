@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from graphprep.exporters.formats.arrow_files import ArrowSink
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.metadata import GraphMetadata
 from graphprep.model.rows import RawTexts
 from graphprep.model.schema import path_name
 from graphprep.storage.read.arrow_arrays import arrow_array
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.outputs import FolderOutput
-from graphprep.store.items import FIX, StoredArrays
+from graphprep.store.items import FIX, StoredArrays, part_borders
 from graphprep.store.paths import NodePaths, node_folder
 from graphprep.store.raw_ids import raw_numbers, raw_pieces
 
@@ -37,7 +36,7 @@ class TrainerIds:
         self._metadata = store.metadata
         self._scratch = scratch
         self._maps: dict[int, NDArray[np.int32] | Ints] = {}
-        self._offsets = [node_offsets(store.metadata, number) for number in range(len(store.metadata.node_types))]
+        self._offsets = [part_borders(store.metadata, number) for number in range(len(store.metadata.node_types))]
         self.spaces: tuple[IdSpace, ...] = tuple(
             self._settle(number, wanted, any_raw) for number in range(len(store.metadata.node_types))
         )
@@ -136,8 +135,3 @@ class TrainerIds:
                     ids = arrow_array(np.arange(first, first + texts.size))
                     writer.write_table(pa.Table.from_arrays([ids, raw], schema=schema))
                     first += texts.size
-
-
-def node_offsets(metadata: GraphMetadata, number: int) -> Ints:
-    """Return the borders of the partitions among the typed IDs of a node type: int64[P + 1]."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(metadata.num_nodes_per_chunk[number], dtype=np.int64)])
