@@ -102,8 +102,9 @@ def _run_side(case: Case, side: Side, scratch: Path) -> tuple[Measured, dict[str
     except CheckError as error:
         raise SystemExit(f"{case.name}: {side.name}: {error}") from None
     shutil.rmtree(out, ignore_errors=True)
-    if done.stdout.startswith('{"alone_s":'):
-        told |= json.loads(done.stdout.splitlines()[0])
+    for line in done.stdout.splitlines():  # METIS prints lines of its own
+        if line.startswith('{"alone_s":'):
+            told |= json.loads(line)
     return done, told
 
 
