@@ -263,7 +263,12 @@ class _Totals:
         """Return how many rows have each value, by its name; None where that is not wanted, or there are too many values."""
         if self.names is None or len(self._counts) > _MOST_COUNTED:
             return None
-        return {self.names.get(value) or f"{value:.17g}": self._counts[value] for value in sorted(self._counts)}
+        return {self.names.get(value, _shown(value)): self._counts[value] for value in sorted(self._counts)}
+
+
+def _shown(value: Number) -> str:
+    """Return a value's digits, all that it takes to tell it from others."""
+    return str(value) if isinstance(value, int) else f"{value:.17g}"
 
 
 def _names(column: ColumnSchema) -> Mapping[Number, str] | None:
@@ -276,14 +281,15 @@ def _names(column: ColumnSchema) -> Mapping[Number, str] | None:
 
 
 def _histogram(rows: _ColumnRows, low: float, high: float, room: Workspace) -> tuple[Bin, ...]:
-    """Count values in bins of equal width; the last has ``high``, too."""
-    counts = np.zeros(_NUM_BINS, np.int64)
+    """Count values in bins of equal width; the last has ``high``, too. Fewer where float64 has too few numbers between."""
+    edges = np.unique(np.linspace(low, high, _NUM_BINS + 1))
+    counts = np.zeros(edges.size - 1, np.int64)
+    bins = edges if counts.size < _NUM_BINS else _NUM_BINS
 
     def count(read: Any) -> NDArray[np.int64]:
         values = read().values.astype(np.float64)
-        return np.histogram(values[~np.isnan(values)], _NUM_BINS, (low, high))[0]
+        return np.histogram(values[~np.isnan(values)], bins, (low, high))[0]
 
-    for found in map_ordered(count, rows.slices(), room.threads):
+    for found in map_ordered(count, rows.slices() if counts.size else (), room.threads):
         counts += found
-    edges = np.linspace(low, high, _NUM_BINS + 1).tolist()
-    return tuple(Bin(*one) for one in zip(edges[:-1], edges[1:], counts.tolist(), strict=True))
+    return tuple(Bin(*one) for one in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True))

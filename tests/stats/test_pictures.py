@@ -143,6 +143,41 @@ def test_histograms_count_every_value(store):
     assert graphprep.stats(store).nodes[0].columns[1].histogram == ()
 
 
+@pytest.mark.parametrize(
+    ("values", "num_bins"),
+    [
+        ([1.0, np.nextafter(1, 2), 1.0], 1),
+        ([0.0, 5e-324, 0.0], 1),
+        ([2**60, 2**60 + 1, 2**60], 0),
+        ([1_600_000_000_000_000_000 + 100 * n for n in range(11)], 4),
+    ],
+)
+def test_values_that_are_close_have_fewer_bins(values, num_bins, tmp_path):
+    """float64 has at most ``num_bins`` steps between the least and the largest value."""
+    graphprep.convert(
+        nodes={"n": pd.DataFrame({"id": range(len(values)), "x": values})},
+        edges={"n:to:n": pd.DataFrame({"src": [0], "dst": [1]})},
+        out=tmp_path / "s",
+    )
+    graphprep.stats(tmp_path / "s", plot=tmp_path / "a.html")
+    (column,) = graphprep.stats(tmp_path / "s", histograms=True).nodes[0].columns
+    assert len(column.histogram) == num_bins
+    assert sum(one.count for one in column.histogram) == (len(values) if num_bins else 0)
+    for one in column.histogram[:-1]:
+        assert one.count == sum(one.low <= float(value) < one.high for value in values)
+
+
+def test_laws_of_degrees_that_are_nearly_equal_are_drawn(tmp_path):
+    """Of such a law of x^-alpha, xmin^alpha is beyond float64."""
+    size, degree = 1001, 50
+    src = np.append(np.repeat(np.arange(size), degree), 0)
+    dst = np.append((np.arange(size)[:, None] + np.arange(1, degree + 1)).reshape(-1) % size, 60)
+    graphprep.convert(edges={"n:to:n": pd.DataFrame({"src": src, "dst": dst})}, out=tmp_path / "s")
+    report = graphprep.stats(tmp_path / "s", plot=tmp_path / "a.svg")
+    assert report.edges[0].out_degrees.power_law.alpha > 300
+    assert "path" in (tmp_path / "a.svg").read_text()
+
+
 def test_a_graph_without_anything_is_drawn(tmp_path):
     graphprep.convert(
         nodes={"n": pd.DataFrame({"id": [1, 2]})},

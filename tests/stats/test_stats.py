@@ -408,6 +408,19 @@ def test_labels_splits_and_categories_are_counted(tmp_path):
     assert found["city"].counts == {"a": 4, "b": 4}
 
 
+def test_labels_beyond_float64_and_empty_categories_have_their_own_counts(tmp_path):
+    graphprep.convert(
+        nodes={"n": pd.DataFrame({"id": range(4), "y": [2**60, 2**60 + 1, 2**60 + 1, -1], "city": ["", "a", "", ""]})},
+        edges={"n:to:n": pd.DataFrame({"src": [0], "dst": [1]})},
+        out=tmp_path / "s",
+        labels=("n:y",),
+        categories=("n:city",),
+    )
+    found = {column.role or column.name: column for column in graphprep.stats(tmp_path / "s").nodes[0].columns}
+    assert found["label"].counts == {"-1": 1, str(2**60): 1, str(2**60 + 1): 2}
+    assert found["city"].counts == {"": 3, "a": 1}
+
+
 # ---- inputs, options and faults
 
 

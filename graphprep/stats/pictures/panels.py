@@ -81,10 +81,10 @@ def _draw_density(one: EdgeTypeStats, axes: Any) -> None:
         axes.plot(at, shares, marker, color=color, ms=5, mfc="white", label=name)
         law = found.power_law
         if law is not None:
-            scale = law.num_tail / found.count / _zeta(law.alpha, law.xmin) * law.xmin**law.alpha
+            share = law.num_tail / found.count / _zeta(law.alpha, law.xmin)
             ends = np.array([law.xmin, found.max], np.float64)
             label = rf"$\alpha$ = {law.alpha:.2f} from {law.xmin:,}"
-            axes.plot(ends, scale * ends**-law.alpha, "-", color=color, lw=1, label=label)
+            axes.plot(ends, share * (ends / law.xmin) ** -law.alpha, "-", color=color, lw=1, label=label)
     _log_log(axes, "degree", "share of nodes")
 
 
