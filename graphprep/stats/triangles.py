@@ -121,7 +121,7 @@ def _sample(neighbors: Neighbors, degrees: Ints, seed: int, room: Workspace) -> 
         some[:] = np.cumsum(_paths(degrees[start : start + _STEP])) + num_paths
         num_paths = int(some[-1])
     if not num_paths:
-        return TriangleStats(False, 0, 0, 0.0, 0.0, num_samples=_NUM_SAMPLES)
+        return TriangleStats(True, 0, 0, 0.0, 0.0)  # nothing to draw from
     drawn = (_uniform(seed, 0) * num_paths).astype(np.int64)
     closed = _closed(neighbors, degrees, np.searchsorted(ends, drawn, side="right"), seed, 1)
     overall, overall_error = _share(closed)

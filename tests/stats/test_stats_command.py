@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from processes import started, wait_for
 
+import graphprep
 from graphprep.cli.main import run
 from graphprep.cli.printed.stats import report_text
 from graphprep.model.options.stats import Bin, Distribution, Hub, NodeTypeStats
@@ -130,3 +132,30 @@ def test_numbers_are_never_cut_and_names_are(monkeypatch):
     assert "\x1b" not in text
     assert "8,589,934,592" in text
     assert "…" in text
+
+
+def test_long_names_are_cut_and_numbers_beside_them_are_whole(tmp_path, capsys):
+    """Piped, in 80 columns; in and out are told apart, and a line end in a name breaks no line."""
+    one, other = "institution_of_authors", "field of\nstudy"
+    graphprep.convert(
+        nodes={one: pd.DataFrame({"id": range(3)}), other: pd.DataFrame({"id": [0]})},
+        edges={(one, "is_affiliated_with", other): pd.DataFrame({"src": [0, 1, 1], "dst": [0, 0, 0]})},
+        out=tmp_path / "s",
+    )
+    assert run(["stats", str(tmp_path / "s"), "-q"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines()[1:])) <= 80
+    for line in (
+        "  institution_of_authors:is_af…tudy  3           0         1         -      0.33\n",
+        "  degrees                      min  mean  50%  90%  99%  max  alpha  from     KS\n",
+        "  institution_of_authors…y in    3  3.00    3    3    3    3      -     -      -\n",
+        "  institution_of_authors… out    0  1.00    1    2    2    2   2.35     1  0.212\n",
+        "  degree  nodes of field of\\nstudy\n",
+    ):
+        assert line in out
+
+
+def test_samples_of_no_path_are_exact(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("1 2\n3 3\n")
+    assert run(["stats", str(tmp_path / "a.csv"), "--triangles", "sampled"]) == 0
+    assert "  0 triangles in 0 paths of two edges\n  clustering 0.0000, average by node 0.0000\n" in capsys.readouterr().out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from graphprep.cli.printed.summaries import wrapped_text
 from graphprep.cli.printed.words import count, duration, size
@@ -12,7 +12,6 @@ from graphprep.model.shown.results import MOST_TYPES, largest_types
 from graphprep.model.shown.texts import display_url, printable
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
     from rich.table import Table
 
     from graphprep.model.options.stats import (
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 80  # of a report that is piped
 _LEAST_COLUMNS = 60
 _INDENT = 2
+_GAP = 2  # between columns
+_LEAST_NAME, _MOST_NAME = 8, 16  # characters of a name: however wide the numbers are, and over a histogram
+_NAME_END = 4
 _BAR = 36  # characters of the longest bar
 _MOST_VALUES = 8  # of a label that are shown
 _MOST_DIGITS = 6  # of a number
@@ -50,11 +52,14 @@ def report_text(report: StatsReport, *, width: int = MOST_COLUMNS, bar: str = "�
         legacy_windows=False,
     )
     for part in _parts(report, bar, every):
-        told.print(part if isinstance(part, str) else Padding(part, (0, 0, 0, _INDENT)), soft_wrap=isinstance(part, str))
+        if isinstance(part, str):
+            told.print(part, soft_wrap=True)
+        else:
+            told.print(Padding(_laid_out(part, told.width), (0, 0, 0, _INDENT)), width=max(told.width, part.least_width))
     return wrapped_text([line.rstrip() for line in out.getvalue().splitlines()])
 
 
-def _parts(report: StatsReport, bar: str, every: bool) -> Iterator[RenderableType]:
+def _parts(report: StatsReport, bar: str, every: bool) -> Iterator[str | _Rows]:
     """Yield lines, and tables that are indented; a title stands before each."""
     nodes, edges = sum(report.num_nodes.values()), sum(report.num_edges.values())
     counts = (count(nodes, "node"), count(edges, "edge"), count(report.num_parts, "partition"))
@@ -76,7 +81,7 @@ def _parts(report: StatsReport, bar: str, every: bool) -> Iterator[RenderableTyp
     yield f"  looked at in {duration(report.elapsed_s)}, peak memory {size(report.peak_memory_bytes)}{spilled}"
 
 
-def _type_parts(report: StatsReport, names: Collection[str], bar: str) -> Iterator[RenderableType]:
+def _type_parts(report: StatsReport, names: Collection[str], bar: str) -> Iterator[str | _Rows]:
     """Yield tables of the types of these names, and a histogram of each node type's degrees."""
     nodes = [one for one in report.nodes if one.name in names]
     edges = [one for one in report.edges if one.name in names]
@@ -103,22 +108,46 @@ def _edge_cells(one: EdgeTypeStats) -> tuple[str, ...]:
     return (one.name, *(f"{number:,}" for number in counts), returned, f"{one.locality.mean_log2:.2f}")
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> Table:
-    """Lay out rows; the columns of numbers are flush right, and the first is cut where it is too long."""
+class _Rows(NamedTuple):
+    """A table of printable cells: all but the columns ``left`` are flush right, and names, the first, may be cut."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: Sequence[int]
+
+    @property
+    def numbers_width(self) -> int:
+        """Return what the columns behind the first take: they are never cut."""
+        return sum(max(map(len, cells)) + _GAP for cells in zip(self.head, *self.rows, strict=True)) - self.names_width
+
+    @property
+    def names_width(self) -> int:
+        """Return what the first column takes at most."""
+        return max(len(row[0]) for row in (self.head, *self.rows)) + _GAP
+
+    @property
+    def least_width(self) -> int:
+        """Return what it takes with names as short as can be."""
+        return _INDENT + self.numbers_width + min(self.names_width, _LEAST_NAME + _GAP)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> _Rows:
+    return _Rows(list(map(printable, head)), [list(map(printable, row)) for row in rows], left)
+
+
+def _laid_out(some: _Rows, width: int) -> Table:
+    """Lay out rows; names keep their ends, which say in or out."""
     from rich.table import Table
 
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
-    for at, name in enumerate(head):
-        side: Literal["left", "right"] = "left" if at in left else "right"
-        table.add_column(name, justify=side, no_wrap=True, overflow="ellipsis", min_width=_widest([head, *rows], at))
-    for row in rows:
-        table.add_row(*map(printable, row))
+    table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, show_edge=False)
+    for at, name in enumerate(some.head):
+        side: Literal["left", "right"] = "left" if at in some.left else "right"
+        least = max(len(row[at]) for row in (some.head, *some.rows)) if at else None
+        table.add_column(name, justify=side, no_wrap=True, overflow="ellipsis", min_width=least)
+    most = max(_LEAST_NAME, width - _INDENT - some.numbers_width)
+    for name, *numbers in some.rows:
+        table.add_row(name if len(name) <= most else f"{name[: most - _NAME_END - 1]}…{name[-_NAME_END:]}", *numbers)
     return table
-
-
-def _widest(rows: Sequence[Sequence[str]], at: int) -> int | None:
-    """Return how wide a column must be: numbers are never cut."""
-    return max((len(row[at]) for row in rows), default=0) if at else None
 
 
 def _more(what: str, number: int) -> Iterator[str]:
@@ -138,15 +167,16 @@ def _degree_cells(found: Distribution) -> tuple[str, ...]:
     )
 
 
-def _node_parts(one: NodeTypeStats, bar: str) -> Iterator[RenderableType]:
+def _node_parts(one: NodeTypeStats, bar: str) -> Iterator[str | _Rows]:
     """Yield the histogram of a type's degrees, and its hubs."""
     yield ""
-    yield _histogram(("degree", f"nodes of {one.name}"), one.degrees, bar)
+    name = one.name if len(one.name) <= _MOST_NAME else one.name[: _MOST_NAME - 1] + "…"
+    yield _histogram(("degree", f"nodes of {name}"), one.degrees, bar)
     if one.hubs:
         yield from _listed("hubs", [(hub.raw_id, hub.degree) for hub in one.hubs])
 
 
-def _histogram(head: tuple[str, str], found: Distribution, bar: str) -> Table:
+def _histogram(head: tuple[str, str], found: Distribution, bar: str) -> _Rows:
     """Draw a bar for each bin, from the first that has something."""
     most, bins = max((one.count for one in found.histogram), default=0), list(found.histogram)
     while bins and not bins[0].count:
@@ -162,7 +192,7 @@ def _histogram(head: tuple[str, str], found: Distribution, bar: str) -> Table:
     return _table((*head, ""), rows, left=(0, 2))
 
 
-def _component_parts(report: StatsReport) -> Iterator[RenderableType]:
+def _component_parts(report: StatsReport) -> Iterator[str | _Rows]:
     found = report.components
     if not found.count:
         return
@@ -192,7 +222,7 @@ def _triangle_lines(found: TriangleStats) -> list[str]:
     ]
 
 
-def _partition_parts(parts: PartStats, num_parts: int, every: bool) -> Iterator[RenderableType]:
+def _partition_parts(parts: PartStats, num_parts: int, every: bool) -> Iterator[str | _Rows]:
     shown = num_parts if every else min(num_parts, MOST_TYPES)
     rows = [
         (str(part), *(f"{number:,}" for number in numbers))
@@ -206,7 +236,7 @@ def _partition_parts(parts: PartStats, num_parts: int, every: bool) -> Iterator[
     yield f"  largest over mean: nodes {total.node_imbalance:.3f}, edges {total.edge_imbalance:.3f}"
 
 
-def _column_parts(types: Sequence[tuple[str, Sequence[ColumnStats]]]) -> Iterator[RenderableType]:
+def _column_parts(types: Sequence[tuple[str, Sequence[ColumnStats]]]) -> Iterator[str | _Rows]:
     for name, columns in types:
         if not columns:
             continue
