@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,40 @@ def test_every_kernel_is_shipped():
 
     sources = "".join(Path(module.__file__).read_text() for module in (scan, radix, rows, elements))
     assert sources.count("@device_kernel\n") == len(SHIPPED)
+
+
+def test_few_blocks_are_run_without_a_warning(monkeypatch):
+    from numba.core.errors import NumbaPerformanceWarning
+    from numba.cuda.dispatcher import _LaunchConfiguration
+
+    from graphprep.kernels.cuda.frontend import launch
+    from graphprep.kernels.cuda.rows import count_up
+
+    run = []
+    monkeypatch.setattr(_LaunchConfiguration, "__call__", lambda self, *given: run.append((self.griddim, given)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        launch(count_up, 5, 0, "array")
+    assert run == [((5, 1, 1), ("array",))]
+    with pytest.warns(NumbaPerformanceWarning, match="Grid size 6"):  # a user's own are not silenced
+        count_up[6, 256]
+
+
+def test_a_device_kernel_runs_where_others_may_write_to_its_cache(monkeypatch, tmp_path):
+    import numba
+
+    from graphprep.kernels.cuda import rows
+    from graphprep.kernels.cuda.frontend import device_kernel
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "kept"))
+    (tmp_path / "kept").mkdir(mode=0o700)
+    kept = device_kernel(rows.count_up.py_func)._cache
+    assert type(kept).__name__ == "CUDACache"
+    Path(kept._cache_path).mkdir(exist_ok=True)
+    Path(kept._cache_path).chmod(0o777)
+    cache = device_kernel(rows.count_up.py_func)._cache
+    assert type(cache).__name__ == "NullCache"
+    assert cache.load_overload("signature", None) is None
 
 
 def test_the_command_line_and_the_cpu_import_nothing_of_cuda():

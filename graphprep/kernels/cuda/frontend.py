@@ -42,7 +42,7 @@ HALF, RADIX = 1 << HALF_BITS, 1 << DIGIT_BITS
 U = np.uint64
 MOST_REGISTERS = 80  # of a thread: three blocks of 256 are at work at a time; only moving by digits wants more
 
-_LAUNCHING = threading.Lock()  # the simulator runs one kernel at a time
+_LAUNCHING = threading.Lock()  # the simulator runs one kernel at a time; else Numba's settings are changed for a moment
 
 
 def device_kernel(function: Callable[..., None]) -> Any:
@@ -62,8 +62,21 @@ def device_function(function: Callable[..., Any]) -> Any:
 
 def launch(kernel: Any, blocks: int, stream: Any, *args: Any) -> None:
     """Run a kernel on ``blocks`` blocks, after what was asked of the stream before."""
-    with _LAUNCHING if IS_SIMULATED else contextlib.nullcontext():
-        kernel[blocks, THREADS, stream](*args)
+    if IS_SIMULATED:
+        with _LAUNCHING:
+            kernel[blocks, THREADS, stream](*args)
+    else:
+        _configured(kernel, blocks, stream)(*args)
+
+
+def _configured(kernel: Any, blocks: int, stream: Any) -> Any:
+    """Return what runs a kernel on so many blocks; where these are few, Numba's warning would reach the user."""
+    with _LAUNCHING:
+        before, config.CUDA_LOW_OCCUPANCY_WARNINGS = config.CUDA_LOW_OCCUPANCY_WARNINGS, 0
+        try:
+            return kernel[blocks, THREADS, stream]
+        finally:
+            config.CUDA_LOW_OCCUPANCY_WARNINGS = before
 
 
 def blocks_for(size: int) -> int:
@@ -73,10 +86,11 @@ def blocks_for(size: int) -> int:
 
 def _keep(kernel: Any) -> None:
     """Let Numba keep a kernel's code, until any source of this folder changes: Numba by itself looks at the kernel's alone."""
+    without = kernel._cache
     kernel.enable_caching()
     cache = kernel._cache
     if Path(cache._cache_path).exists() and not is_private_folder(Path(cache._cache_path)):
-        kernel._cache = None
+        kernel._cache = without
         raise OSError(f"others may write to {cache._cache_path}")
     files, where = cache._cache_file, cache._impl.filename_base
     cache._cache_file = type(files)(cache_path=cache._cache_path, filename_base=where, source_stamp=_digest())
