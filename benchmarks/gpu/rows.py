@@ -69,7 +69,10 @@ def measure_csr(bench: Bench, room: Any, size: int, name: str, make_fast: Any) -
             raise RuntimeError("cuda.compute does not load here")
         room.fast = make_fast()
         try:
-            return measure()
+            found = measure()
+            if room.fast.fault:
+                raise RuntimeError(room.fast.fault)
+            return found
         finally:
             room.fast = None
             room.clear()

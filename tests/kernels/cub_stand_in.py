@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from enum import Enum
 from types import SimpleNamespace
 
@@ -56,13 +57,19 @@ class Scan:
 
 
 def stand_in(handle=0):
-    """Return the module; it notes in ``compiled`` what it compiles. ``handle`` is that of the stream that it is to run on."""
-    compiled = []
+    """Return the module; it notes in ``compiled`` what it is asked for. ``handle`` is that of the stream that it is to run on.
+
+    As there, a thread that asks again for an algorithm over the same types gets the same object.
+    """
+    compiled, own = [], threading.local()
+
+    def type_of(value):
+        return str(getattr(value.current() if isinstance(value, DoubleBuffer) else value, "dtype", value))
 
     def make(kind):
         def build(**given):
             compiled.append(kind)
-            return kind(handle)
+            return vars(own).setdefault(f"{kind} {[type_of(one) for one in given.values()]}", kind(handle))
 
         return build
 

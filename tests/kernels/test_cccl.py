@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+import threading
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from cub_stand_in import stand_in
 
-from graphprep.kernels.cuda.cccl import find_fast
+from graphprep.edges.device.cuda import failure_of
+from graphprep.kernels.cuda.cccl import Fast, FastError, find_fast
 from graphprep.kernels.cuda.probe import Device as Found
+from graphprep.kernels.cuda.tally import Tally
 
 SM_90 = Found(0, "", (9, 0))
 
 
 class Device(SimpleNamespace):
     """A room of host arrays."""
+
+    tally = None
 
     def take(self, name, size, dtype):
         return np.empty(size, dtype)
@@ -90,6 +95,63 @@ def test_a_file_that_is_damaged_or_not_the_users_is_not_loaded(compute, tmp_path
     assert sort(find_fast(SM_90)(), keys, none, (0, 2))[0].tolist() == [1, 2, 3]
     assert len(compute.compiled) == 2
     assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_rooms_that_a_thread_uses_in_turn_share_no_algorithm(compute, tmp_path, monkeypatch, kept):
+    """Two threads may use the rooms at once, and an algorithm holds the arrays that it is called with."""
+    if not kept:
+        (tmp_path / "file").write_text("")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    keys, used = np.array([3, 1, 2], np.uint64), []
+    monkeypatch.setattr(Fast, "_run", lambda self, room, algorithm, **given: used.append(algorithm))
+    for fast in [make() for make in [find_fast(SM_90)] * 2]:
+        sort(fast, keys, np.empty(0, np.uint8), (0, 2))
+        fast.scan(Device(stream=SimpleNamespace(handle=77)), np.arange(3), np.arange(3))
+    assert len(set(map(id, used))) == 4
+    assert len(compute.compiled) == (2 if kept else 4)
+
+
+def test_what_cannot_be_written_down_is_asked_for_by_each_thread(compute, monkeypatch):
+    def refuse(made):
+        raise NotImplementedError("this build does not serialize")
+
+    monkeypatch.setattr(compute, "serialize", refuse)
+    keys, used, fast = np.array([3, 1, 2], np.uint64), [], find_fast(SM_90)()
+    monkeypatch.setattr(Fast, "_run", lambda self, room, algorithm, **given: used.append(algorithm))
+    for _ in range(2):
+        thread = threading.Thread(target=sort, args=(fast, keys, np.empty(0, np.uint8), (0, 2)))
+        thread.start()
+        thread.join()
+    assert used[0] is not used[1]
+
+
+def test_what_does_not_compile_is_left_to_our_own(compute, monkeypatch):
+    def fail(**given):
+        raise RuntimeError("Failed building\nradix_sort")
+
+    monkeypatch.setattr(compute, "make_radix_sort", fail)
+    fast, tally = find_fast(SM_90)(), Tally()
+    room = Device(stream=SimpleNamespace(handle=77), tally=tally)
+    keys, none = np.array([3, 1, 2], np.uint64), np.empty(0, np.uint8)
+    for _ in range(2):
+        assert fast.sort(room, keys, none, (keys.copy(), none), [(0, 2)]) is None
+    assert keys.tolist() == [3, 1, 2]
+    assert tally.tell() == "1 x CUB's sort-u8-none does not compile here (Failed building radix_sort)"
+    assert fast.scan(room, keys.astype(np.int64), np.empty(3, np.int64))
+
+
+def test_what_fails_as_it_runs_is_a_failure_of_the_device(compute, monkeypatch):
+    def fail(self, **given):
+        raise RuntimeError("Failed executing radix_sort, error code: 700")
+
+    monkeypatch.setattr(type(compute.make_exclusive_scan(a=1)), "__call__", fail)
+    waited = []
+    stream = SimpleNamespace(handle=77, synchronize=lambda: waited.append(1))
+    with pytest.raises(FastError) as caught:
+        find_fast(SM_90)().scan(Device(stream=stream), np.arange(3), np.arange(3))
+    assert waited == [1]
+    assert failure_of(caught.value).message == "Failed executing radix_sort, error code: 700"
 
 
 def test_without_it_nothing_is_fast(compute, monkeypatch):

@@ -13,7 +13,7 @@ from graphprep.model.errors import DeviceError, UsageError
 
 _SLOTS = 3  # one copies to the device, one computes, one copies back
 _SIMULATED_BYTES = 1 << 30  # the simulator says infinity
-_MODULES = ("numba.cuda.", "numba_cuda.", "cuda.")  # whose errors are the device's
+_MODULES = ("numba.cuda.", "numba_cuda.", "cuda.", "graphprep.kernels.cuda.cccl.")  # whose errors are the device's
 
 
 def find_cuda(index: int, place: str) -> CudaDevice:

@@ -161,8 +161,8 @@ def sort_pairs(room: Any, keys: Any, payload: Any, *ranges: tuple[int, int]) -> 
     blocks = blocks_for(keys.size)
     more_keys = room.take("more keys", keys.size, keys.dtype)
     more_payload = room.take("more payload", payload.size, payload.dtype)
-    if room.fast is not None:
-        return room.fast.sort(room, keys, payload, (more_keys, more_payload), ranges)
+    if room.fast is not None and (found := room.fast.sort(room, keys, payload, (more_keys, more_payload), ranges)) is not None:
+        return found
     for shift, bits in passes:
         mask = (1 << bits) - 1
         table = room.take("table", (mask + 1) * blocks, np.int64)

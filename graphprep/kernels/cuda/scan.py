@@ -128,8 +128,7 @@ def scan_shares(values, sums, out):
 
 def exclusive_scan(room: Any, values: Any, out: Any) -> None:
     """Set ``out[i]`` to the sum of ``values[:i]``: int64[n] both, on the device; they may be one array."""
-    if room.fast is not None and values.size:
-        room.fast.scan(room, values, out)
+    if room.fast is not None and values.size and room.fast.scan(room, values, out):
         return
     blocks = blocks_for(values.size)
     sums = room.take("sums", blocks, np.int64)
