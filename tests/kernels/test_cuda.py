@@ -8,8 +8,11 @@ import re
 import subprocess
 import sys
 import warnings
+import weakref
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from run_simulated import LARGE, ROOT, run_simulated, shipped_names
 
@@ -119,6 +122,50 @@ def test_a_device_kernel_runs_where_others_may_write_to_its_cache(monkeypatch, t
     cache = device_kernel(rows.count_up.py_func)._cache
     assert type(cache).__name__ == "NullCache"
     assert cache.load_overload("signature", None) is None
+
+
+class LateModule:
+    """Is ``numba.cuda`` as far as memory goes: what nobody refers to any more is freed when ``deallocations`` are cleared."""
+
+    def __init__(self):
+        self.taken, self.most, self.pending = 0, 0, []
+        self.deallocations = self
+
+    def device_array(self, size, dtype):
+        array = np.empty(size, dtype)
+        self.taken += array.nbytes
+        self.most = max(self.most, self.taken)
+        weakref.finalize(array, self.pending.append, array.nbytes)
+        return array
+
+    pinned_array = device_array
+
+    def current_context(self):
+        return self
+
+    def clear(self):
+        while self.pending:
+            self.taken -= self.pending.pop()
+
+    def stream(self):
+        return SimpleNamespace(synchronize=lambda: None)
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_a_buffer_that_grows_is_freed_before(pinned, monkeypatch):
+    from graphprep.kernels.cuda import slots
+
+    late = LateModule()
+    monkeypatch.setattr(slots, "cuda", late)
+    room = slots.Room(cap_bytes=4096, pinned_bytes=4096)
+    for size in (1024, 2048, 3072, 4096):
+        if pinned:
+            room._pin("one", size, np.uint8)
+        else:
+            room.take("one", size, np.uint8)
+    assert (late.most, late.taken) == (4096, 4096)
+    room.clear()
+    assert late.taken == 0
 
 
 def test_the_command_line_and_the_cpu_import_nothing_of_cuda():

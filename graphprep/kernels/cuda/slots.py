@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.kernels.cuda.frontend import cuda
+from graphprep.kernels.cuda.frontend import IS_SIMULATED, cuda
 from graphprep.kernels.cuda.probe import free_words, is_out_of_memory
 from graphprep.kernels.cuda.tally import Tally
 
@@ -101,11 +101,14 @@ class Room:
         self._pinned.clear()
         self._pending.clear()
         self.held_bytes = 0
+        _free_now()
 
     def _grow(self, name: str, num_bytes: int) -> None:
         old = self._buffers.pop(name, None)
         self.held_bytes += num_bytes - (0 if old is None else old.size)
-        old = None
+        if old is not None:
+            old = None
+            _free_now()
         try:
             if self.cap_bytes is not None and self.held_bytes > self.cap_bytes:
                 raise NoRoomError(f"{self.held_bytes} of {self.cap_bytes} bytes")
@@ -119,7 +122,8 @@ class Room:
     def _pin(self, name: str, size: int, dtype: Any) -> Array:
         num_bytes = int(size) * np.dtype(dtype).itemsize
         if name not in self._pinned or self._pinned[name].size < num_bytes:
-            self._pinned.pop(name, None)
+            if self._pinned.pop(name, None) is not None:
+                _free_now()
             held = sum(array.size for array in self._pinned.values()) + num_bytes
             if self.pinned_bytes is not None and held > self.pinned_bytes:
                 raise NoRoomError(f"{held} of {self.pinned_bytes} bytes of pinned memory")
@@ -136,6 +140,13 @@ class Room:
                 self.tally.note(f"buffer not pinned, so slower to copy ({' '.join(str(error).split())[:120]})")
             return np.empty(num_bytes, np.uint8)
         return pinned
+
+
+def _free_now() -> None:
+    """Free what nobody uses any more: Numba by itself waits for ten arrays or a fifth of the device's memory, pinned or not."""
+    if not IS_SIMULATED:
+        with contextlib.suppress(IndexError):  # another thread freed the last one meanwhile
+            cuda.current_context().deallocations.clear()
 
 
 class Slots:
