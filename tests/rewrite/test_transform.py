@@ -653,6 +653,8 @@ def test_stores_in_another_order_go_through_it(words, scope, tmp_path):
         (["filter", "weight >"], "'weight >' is no expression"),
         (["filter", "size > 1"], "no type has the columns of 'size > 1'"),
         (["filter", "weight.real > 1"], "'weight.real' has no meaning"),
+        (["filter", "`weight`[0] > 1"], "'`weight`[0]' has no meaning in '`weight`[0] > 1'"),
+        (["filter", "`\udcff` > 1"], "no type has the columns of '`\\udcff` > 1'"),
         (["filter", "weight > 'x'"], "'x' is no value of column 'weight'"),
         (["drop-columns", "size"], "drop-columns: there is no column 'size'\n  fix: use one of weight"),
         (["node-subgraph", "@size"], "'_N' has no column 'size'"),

@@ -132,7 +132,7 @@ def expression_owner(metadata: GraphMetadata, words: str) -> tuple[Owner, str]:
 
 def _parse(text: str) -> ast.expr:
     """Parse an expression; what stands in backticks is the name of a column, in digits behind ``_BACKTICK`` for Python."""
-    plain = _QUOTED.sub(lambda found: found[0] if found[1] is None else _BACKTICK + found[1].encode().hex(), text.strip())
+    plain = _QUOTED.sub(lambda found: found[0] if found[1] is None else _hidden(found[1]), text.strip())
     try:
         with PARSER:
             return ast.parse(plain, mode="eval").body
@@ -140,11 +140,19 @@ def _parse(text: str) -> ast.expr:
         raise UsageError(f"{_shown(text)} is no expression", fix="write for instance: age > 30 and country == 2") from None
 
 
+def _hidden(name: str) -> str:
+    return _BACKTICK + name.encode(errors="surrogatepass").hex()
+
+
+def _name(hidden: re.Match[str]) -> str:
+    return bytes.fromhex(hidden[1]).decode(errors="surrogatepass")
+
+
 def _columns(tree: ast.expr) -> dict[str, str]:
     """Return the names of columns by what stands for them in a parsed expression."""
     words = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     hidden = {word: _HIDDEN.fullmatch(word) for word in words}
-    return {word: word if found is None else bytes.fromhex(found[1]).decode() for word, found in hidden.items()}
+    return {word: word if found is None else _name(found) for word, found in hidden.items()}
 
 
 def _shown(text: str) -> str:
@@ -238,7 +246,8 @@ def _evaluate(node: ast.expr, names: dict[str, tuple[ColumnSchema, NDArray[Any]]
         case ast.Constant(value=bool() | int() | float() as number):
             found = number
     if found is None:
-        words = f"{_shown(ast.unparse(node))} has no meaning in {_shown(text)}"
+        part = _HIDDEN.sub(lambda found: f"`{_name(found)}`", ast.unparse(node))
+        words = f"{_shown(part)} has no meaning in {_shown(text)}"
         raise UsageError(words, fix="compare columns and numbers; and, or, not")
     return found
 
