@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,13 +87,14 @@ class Rewrite:
     def run(self, out: Path, **fields: Any) -> None:
         """Write what comes of the store below ``out``."""
         store, options = GOLDEN / self.store / "store", dict(self.options) | fields
-        how = self.how.format(ids=GOLDEN / "rewritten_ids.txt", shop=GOLDEN / "rewritten_shop.txt")
         if self.command == "transform":
+            files = {"ids": GOLDEN / "rewritten_ids.txt", "shop": GOLDEN / "rewritten_shop.txt"}
+            words = [word.format(**files) for word in shlex.split(self.how)]
             maps = {"maps": str(out / "maps")} if options.pop("maps", False) else {}
-            graphprep.transform(str(store), str(out / "store"), how, **maps, **options)
+            graphprep.transform(str(store), str(out / "store"), words, **maps, **options)
         else:
             command = graphprep.reorder if self.command == "reorder" else graphprep.partition
-            command(str(store), str(out / "store"), by=how, **options)
+            command(str(store), str(out / "store"), by=self.how, **options)
 
 
 def digest(folder: Path) -> str:

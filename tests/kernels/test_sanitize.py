@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 
 import pytest
@@ -11,7 +12,7 @@ from graphprep.kernels.cuda.probe import Device, NoDevice
 
 CLEAN = {"memcheck": "ERROR SUMMARY: 0 errors", "racecheck": "RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"}
 H100 = Device(0, "NVIDIA H100", (9, 0))
-STAND_IN = """#!{python}
+STAND_IN = """
 import os, sys
 tool = sys.argv[sys.argv.index("--tool") + 1]
 with open({log!r}, "a") as log:
@@ -30,10 +31,9 @@ def machine(monkeypatch, tmp_path, capsys):
         log = tmp_path / "log"
         log.write_text("")
         if installed:
-            stand_in = tmp_path / "compute-sanitizer"
-            stand_in.write_text(
-                STAND_IN.format(python=sys.executable, log=str(log), summaries={**CLEAN, **summaries}, code=code)
-            )
+            script, stand_in = tmp_path / "stand_in.py", tmp_path / "compute-sanitizer"
+            script.write_text(STAND_IN.format(log=str(log), summaries={**CLEAN, **summaries}, code=code))
+            stand_in.write_text(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(script))} \"$@\"\n")
             stand_in.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path))
         for name in ("CUDA_HOME", "CUDA_PATH"):
