@@ -33,7 +33,7 @@ def machine(monkeypatch, tmp_path, capsys):
         if installed:
             script, stand_in = tmp_path / "stand_in.py", tmp_path / "compute-sanitizer"
             script.write_text(STAND_IN.format(log=str(log), summaries={**CLEAN, **summaries}, code=code))
-            stand_in.write_text(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(script))} \"$@\"\n")
+            stand_in.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(script))} "$@"\n')
             stand_in.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path))
         for name in ("CUDA_HOME", "CUDA_PATH"):
