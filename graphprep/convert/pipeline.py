@@ -303,7 +303,7 @@ def _run_stages(run: _Run, rejects: Rejects | None, disk: DiskRules | None) -> P
     decoded.close()
     nodes, edges = settle(decoded, index, routing.routed, known.schema, options.densify)
     if options.edge_id_col:
-        from graphprep.model.edge_id_columns import check_edge_id_columns
+        from graphprep.store.columns.edge_ids import check_edge_id_columns
 
         columns = {edge.name: [column.schema for column in edge.columns] for edge in edges}
         check_edge_id_columns(columns, options.edge_id_col, "--edge-id-col")

@@ -31,7 +31,15 @@ from graphprep.convert.columns.routes import (
 )
 from graphprep.convert.index.node_index import NodeIndex
 from graphprep.edges.buckets import MOST_HELD_BYTES
-from graphprep.edges.build import BuildRules, LayoutBuilder, LayoutFiles, SecondLayout, settle_index_dtype, write_layout
+from graphprep.edges.build import (
+    BuildRules,
+    BuiltEdges,
+    LayoutBuilder,
+    LayoutFiles,
+    SecondLayout,
+    settle_index_dtype,
+    write_layout,
+)
 from graphprep.edges.tasks import EdgeRuns
 from graphprep.engine.budget import end_stage
 from graphprep.engine.ledger import MemoryPlan, Need
@@ -229,14 +237,7 @@ class StoreBuilder:
         if other:
             files = LayoutFiles(f"{folder}/{other[0]}", index_dtype, id_dtype, edge_rows=bool(edges.columns))
             self._write_second(route, second, order, missing_key, files)
-        for number, target in enumerate(scattered):
-            _end_group(number)
-            routes = [route.columns[key] for key in target.column.keys]
-            pieces = edge_pieces(target.column, routes, built, route.edges.plan)
-            write_column(self.parts, target, route.columns, pieces, memory.threads)
-            for one in routes:
-                one.close()
-            self.reporter.advance(records=route.num_edges)
+        self._write_scattered(route, scattered, built)
         self.edge_counts.append(tuple(route.primary_counts.tolist()))
         self.edge_schemas.append(
             EdgeTypeSchema(
@@ -249,6 +250,17 @@ class StoreBuilder:
                 num_slots=slots,
             )
         )
+
+    def _write_scattered(self, route: EdgeRoute, columns: list[ColumnTarget], built: BuiltEdges) -> None:
+        """Write the columns of edges that were not written while these were built, in the order of the primary layout."""
+        for number, target in enumerate(columns):
+            _end_group(number)
+            routes = [route.columns[key] for key in target.column.keys]
+            pieces = edge_pieces(target.column, routes, built, route.edges.plan)
+            write_column(self.parts, target, route.columns, pieces, self.memory.threads)
+            for one in routes:
+                one.close()
+            self.reporter.advance(records=route.num_edges)
 
     def _split_columns(self, edges: TypedEdges, folder: str, slots: bool) -> tuple[list[GatheredColumn], list[ColumnTarget]]:
         """Return the columns to be written while the edges are built, loaded, and those to be written then."""

@@ -12,10 +12,10 @@ from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.torch_features import FeatureMatrix
 from graphprep.exporters.view.torch_graph import edge_ids
 from graphprep.kernels.cpu.ids.check import mark_ids
-from graphprep.model.edge_id_columns import check_edge_id_columns, is_edge_id_column
 from graphprep.model.errors import DataError
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, Layout, edge_type_text
+from graphprep.store.columns.edge_ids import check_edge_id_columns, is_edge_id_column
 
 
 def check_id_columns(metadata: GraphMetadata, wanted: Sequence[str]) -> None:
