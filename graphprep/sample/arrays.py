@@ -1,0 +1,112 @@
+"""The arrays of one mini-batch: layers of nodes, blocks of edges between them, and where both stand in the parent graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphprep.model.schema import EdgeType
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class BlockType:
+    """Edges of one type of the parent as they lie in blocks: from a node type to another, by their numbers.
+
+    ``source`` and ``destination`` are those of the flow, whose edges all lead towards the seeds. Where ``is_reversed``, they
+    are met against their direction: the flow's destinations are the parent's sources.
+    """
+
+    edge_type: EdgeType
+    number: int
+    source: int
+    destination: int
+    is_reversed: bool
+
+
+@dataclass(frozen=True)
+class FlowArrays:
+    """A layered graph (NodeFlow) of L layers and B = L - 1 blocks, of T node types and E block types.
+
+    Layer 0 is the outermost, the last one holds the seeds; block b leads from layer b to layer b + 1. A node may stand in
+    several layers, but in one only once (with ``node_times``: once for each time). Within a layer nodes stand by type, those of
+    a type in the order in which they were first met.
+
+    - ``block_types``: those of the parent's edge types whose edges are in the flow: with direction ``in`` as they are, with
+      ``out`` reversed, with ``both`` all as they are and then all reversed
+    - ``layer_offsets`` int64[L * T + 1]: nodes of type t in layer l begin at ``[l * T + t]``
+    - ``node_mapping`` int64[N]: their typed IDs in the parent, layer after layer
+    - ``block_offsets`` int64[B * E + 1]: edges of block type e in block b begin at ``[b * E + e]``
+    - ``sources`` int32[M]: an edge's source, as its position in layer b over all types. Edges are sorted by destination
+    - ``indptr`` int64: for every block and block type the offsets of its destinations' edges, each from 0, one after another:
+      as many as layer b + 1 has nodes of the destination's type, and one. ``indptr_offsets`` says where they begin
+    - ``edge_mapping`` int64[M]: parent edge IDs, of the block type's edge type; -1 for loops that were added
+    - ``node_times`` int64[N]: in a temporal flow the time that nodes have from their seed; else None
+    - ``edge_weights`` float32[M]: of layer-wise sampling, what makes sums over the sample unbiased; else None
+    """
+
+    node_types: tuple[str, ...]
+    block_types: tuple[BlockType, ...]
+    direction: str
+    layer_offsets: Ints
+    node_mapping: Ints
+    block_offsets: Ints
+    sources: NDArray[np.int32]
+    indptr: Ints
+    edge_mapping: Ints
+    node_times: Ints | None = None
+    edge_weights: NDArray[np.float32] | None = None
+
+    @property
+    def edge_types(self) -> tuple[EdgeType, ...]:
+        """Return the parent's edge types that the blocks have, each once."""
+        return tuple(dict.fromkeys(one.edge_type for one in self.block_types))
+
+    @property
+    def num_layers(self) -> int:
+        """Return L."""
+        return (self.layer_offsets.size - 1) // len(self.node_types)
+
+    @property
+    def num_blocks(self) -> int:
+        """Return B."""
+        return self.num_layers - 1
+
+    @cached_property
+    def indptr_offsets(self) -> Ints:
+        """Return where in ``indptr`` the offsets of block type e in block b begin, at ``[b * E + e]``: int64[B * E + 1]."""
+        return indptr_offsets(self.layer_offsets, len(self.node_types), self.block_types)
+
+    def layer_start(self, layer: int, node_type: int = 0) -> int:
+        """Return the position of a layer's first node (of a type) in ``node_mapping``."""
+        return int(self.layer_offsets[layer * len(self.node_types) + node_type])
+
+    def block(self, block: int, block_type: int) -> tuple[Ints, NDArray[np.int32], Ints]:
+        """Return offsets, sources and edge IDs of a block's edges of a block type: views."""
+        at = block * len(self.block_types) + block_type
+        edges = slice(int(self.block_offsets[at]), int(self.block_offsets[at + 1]))
+        offsets = slice(int(self.indptr_offsets[at]), int(self.indptr_offsets[at + 1]))
+        return self.indptr[offsets], self.sources[edges], self.edge_mapping[edges]
+
+
+def indptr_offsets(layer_offsets: NDArray[Any], num_node_types: int, block_types: tuple[BlockType, ...]) -> Ints:
+    """Return where the offsets of every block and block type begin: see ``FlowArrays.indptr_offsets``."""
+    sizes = np.diff(layer_offsets).reshape(-1, num_node_types)[1:]
+    counts = sizes[:, [one.destination for one in block_types]] + 1
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts.reshape(-1), dtype=np.int64)])
+
+
+def block_types(node_types: tuple[str, ...], edge_types: tuple[EdgeType, ...], direction: str) -> tuple[BlockType, ...]:
+    """Return the block types of a store's edge types, for direction ``in``, ``out`` or ``both``."""
+    found = []
+    for is_reversed in {"in": (False,), "out": (True,), "both": (False, True)}[direction]:
+        for number, edge_type in enumerate(edge_types):
+            ends = node_types.index(edge_type[0]), node_types.index(edge_type[2])
+            source, destination = reversed(ends) if is_reversed else ends
+            found.append(BlockType(edge_type, number, source, destination, is_reversed))
+    return tuple(found)
