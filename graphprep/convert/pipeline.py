@@ -4,44 +4,43 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from graphprep.convert.build.write import StoreBuilder, TypedEdges, TypedNodes, build_needs, publish_need
+from graphprep.convert.build.write import StoreBuilder, StoreShape, TypedEdges, TypedNodes, build_needs, publish_need
 from graphprep.convert.columns.roles import RoleFlag, match_types, owner_name
 from graphprep.convert.columns.routes import StoredColumn
-from graphprep.convert.decoded.early_edges import EarlyRules
+from graphprep.convert.decoded.amounts import Amounts
 from graphprep.convert.decoded.rejects import Rejects
 from graphprep.convert.decoded.rows import Decoded
 from graphprep.convert.decoded.texts import KeyCollisionError
 from graphprep.convert.disk_need import DiskRules, estimate_disk
 from graphprep.convert.index.node_index import NodeIndex
 from graphprep.convert.index.node_spaces import NodeRules
-from graphprep.convert.index.nodes import NODE_BYTES, BeyondError, index_needs, index_nodes
-from graphprep.convert.read.decode import DecodeSettings, decode_all, decode_needs
+from graphprep.convert.index.nodes import BeyondError, index_needs, index_nodes
+from graphprep.convert.read.decode import decode_all, decode_needs
 from graphprep.convert.read.locate import Locator
 from graphprep.convert.read.plan import Plan, Planned, decoded_bytes, plan
 from graphprep.convert.roles.settle import complete, settle
+from graphprep.convert.run import Run, begin_run, decode_settings
 from graphprep.convert.shuffle.route import Routed, Routing
 from graphprep.convert.shuffle.route_edges import route_edges, route_needs
-from graphprep.edges.device.find import RunDevice, find_kernels
-from graphprep.engine.budget import PeakSampler, count_memory, record_bytes
-from graphprep.engine.ledger import EDGE_BYTES, Ledger, MemoryPlan, plan_memory
+from graphprep.engine.budget import count_memory
+from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
 from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import DataError
 from graphprep.model.options.checks import parse_error_limit
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
-from graphprep.model.protocols import QuietReporter, Reporter, Sources
+from graphprep.model.protocols import Reporter, Sources
 from graphprep.model.shown.results import Card, Showable, type_rows
 from graphprep.model.shown.texts import count
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import Storage
-from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.assign import PARTITION_METHODS, PartitionFunction
 from graphprep.store.room import (
@@ -62,11 +61,8 @@ if TYPE_CHECKING:
     from graphprep.convert.roles.role_columns import Parts
     from graphprep.model.metadata import GraphMetadata
 
-_MOST_GROUP = 16 << 20  # of text whose edges are scattered at once: some 2^20, a thousand for every bucket
-_LEAST_EARLY = 1 << 15  # edges
 _MOST_GROWTH = 16  # of output and temporary files together over text: ``1 2\n`` becomes two layouts
 _MOST_PACKED = 20  # what compression makes of text at best, roughly
-_AHEAD_BLOCKS = 4  # of a remote table, as stored, fetched while it is read
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,40 +112,6 @@ class Prepared:
             self.num_edges[edge.name] = edge.route.num_edges
 
 
-class _Run(NamedTuple):
-    """What the stages of a run work with."""
-
-    inputs: Sequence[str]
-    options: ConvertOptions
-    storage: Storage
-    memory: MemoryPlan
-    ledger: Ledger
-    pool: SpillPool
-    device: RunDevice
-    sampler: PeakSampler
-
-
-@contextlib.contextmanager
-def _begin(
-    inputs: Sequence[str], out: tuple[str, ...], options: ConvertOptions, tmp_dir: str | None, reporter: Reporter | None
-) -> Iterator[_Run]:
-    """Open what a run works with, and share out the memory."""
-    with (
-        count_memory(),
-        PeakSampler() as sampler,
-        Storage(options.run.storage_options, tmp_dir) as storage,
-    ):
-        storage.load_drivers((*inputs, *out))
-        reporter = reporter or QuietReporter()
-        device = RunDevice(options.run, reporter)
-        memory = plan_memory(options)
-        ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter, sampler)
-        storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
-        storage.record_bytes = record_bytes(memory.limit_bytes)
-        with SpillPool(memory.pool_bytes, tmp_dir) as pool:
-            yield _Run(inputs, options, storage, memory, ledger, pool, device, sampler)
-
-
 @dataclass(frozen=True, eq=False)
 class Converted:
     """A store in a private folder, at ``url``, that is to be rewritten with ``writer``, and what that may take."""
@@ -183,7 +145,7 @@ def convert(
     begin = time.perf_counter()
     tmp_dir = options.run.tmp_dir or folder_beside(out)
     with contextlib.ExitStack() as stack:
-        run = stack.enter_context(_begin(inputs, (out,), options, tmp_dir, reporter))
+        run = stack.enter_context(begin_run(inputs, (out,), options, tmp_dir, reporter))
         ledger, memory = run.ledger, run.memory
         writer = target = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
         if rewrite is not None:
@@ -197,15 +159,15 @@ def convert(
         drops = options.on_missing_node == "drop"
         disk = DiskRules(out, tmp_dir, memory.pool_bytes, len(options.layouts), options.edge_ids, may_drop_edges=drops)
         prepared = _prepare(run, disk, target.replaced)
-        counts = (prepared.index.partition.num_parts, prepared.nodes, prepared.edges)
-        needs = build_needs(options, memory, *counts, prepared.most_bytes)
+        shape = StoreShape.of(prepared.index.partition.num_parts, prepared.nodes, prepared.edges)
+        needs = build_needs(options, memory, shape, prepared.most_bytes)
         ledger.begin("build", (*needs, memory.runs(prepared.most_bytes)))
         builder = StoreBuilder(writer, prepared.index, options, memory, run.pool, ledger.reporter)
         for node in prepared.nodes:
             builder.write_nodes(node)
         for edge in prepared.edges:
             builder.write_edges(edge)
-        ledger.begin("publish", (publish_need(options, *counts), memory.runs(prepared.most_bytes)))
+        ledger.begin("publish", (publish_need(options, shape), memory.runs(prepared.most_bytes)))
         urls = list(dict.fromkeys(map(attrgetter("url"), prepared.decoded.sources.spans)))
 
         def provenance_of() -> object:
@@ -228,7 +190,7 @@ def convert(
 def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, reporter: Reporter | None = None) -> InputReport:
     """Decode, index and resolve an input without writing anything; raise what ``convert`` would raise."""
     options = options or ConvertOptions()
-    with _begin(inputs, (), options, options.run.tmp_dir, reporter) as run:
+    with begin_run(inputs, (), options, options.run.tmp_dir, reporter) as run:
         prepared = _prepare(run)
         return InputReport(
             format=prepared.planned.format,
@@ -242,7 +204,7 @@ def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, re
         )
 
 
-def _prepare(run: _Run, disk: DiskRules | None = None, replaced: Mapping[str, Any] | None = None) -> Prepared:
+def _prepare(run: Run, disk: DiskRules | None = None, replaced: Mapping[str, Any] | None = None) -> Prepared:
     """Run the stages from plan to shuffle, and refuse an input that is not what was meant.
 
     Records that are rejected are written to --bad-records, also where a stage fails. ``disk`` is None where nothing is written;
@@ -262,7 +224,7 @@ def _prepare(run: _Run, disk: DiskRules | None = None, replaced: Mapping[str, An
     return prepared
 
 
-def _run_skipping(run: _Run, most_errors: int | None, disk: DiskRules | None) -> Prepared:
+def _run_skipping(run: Run, most_errors: int | None, disk: DiskRules | None) -> Prepared:
     from graphprep.storage.write.files import check_writable, write_pieces
 
     options, storage = run.options, run.storage
@@ -277,7 +239,7 @@ def _run_skipping(run: _Run, most_errors: int | None, disk: DiskRules | None) ->
                 write_pieces(storage, url, rejects.pieces())
 
 
-def _run_stages(run: _Run, rejects: Rejects | None, disk: DiskRules | None) -> Prepared:
+def _run_stages(run: Run, rejects: Rejects | None, disk: DiskRules | None) -> Prepared:
     """Plan, decode and index the input, and scatter it to buckets."""
     options, memory, ledger = run.options, run.memory, run.ledger
     folders = (None, None) if disk is None else (disk.out, disk.tmp_dir)
@@ -292,8 +254,11 @@ def _run_stages(run: _Run, rejects: Rejects | None, disk: DiskRules | None) -> P
     routing = Routing(
         kernels, decoded, index, options, memory, run.pool, locator, ledger.reporter, rejects, known.schema, roles
     )
-    most = _most_bytes(decoded, index)
-    ledger.begin("shuffle", (*route_needs(routing), memory.runs(most)))
+    raw_id_bytes = sum(raw.num_bytes(0) for raw in index.raw_runs.values())
+    amounts = replace(Amounts.of(decoded), num_nodes=sum(index.num_nodes), raw_id_bytes=raw_id_bytes)
+    ledger.begin(
+        "shuffle", (*route_needs(amounts, memory, index.spaces, has_roles=bool(roles.owners)), memory.runs(amounts.most_bytes))
+    )
     if decoded.num_nodes or decoded.aligned:
         from graphprep.convert.shuffle.route_nodes import route_nodes
 
@@ -309,6 +274,7 @@ def _run_stages(run: _Run, rejects: Rejects | None, disk: DiskRules | None) -> P
         check_edge_id_columns(columns, options.edge_id_col, "--edge-id-col")
     # What was guessed of the input is in the summary where the reporter tells nobody.
     untold = known.input.sources.messages if getattr(ledger.reporter, "is_quiet", False) else ()
+    most = amounts.most_bytes
     prepared = Prepared(known.input, decoded, index, routing.routed, nodes, edges, 0, most, kernels, untold=untold)
     if roles.owners:
         from graphprep.convert.roles.role_columns import RoleGiver
@@ -338,14 +304,6 @@ def check_disk(planned: Planned, storage: Storage, rules: DiskRules, reporter: R
         compare_with(folders, free, estimate_disk(planned, storage, rules), reporter)
 
 
-def _most_bytes(decoded: Decoded, index: NodeIndex) -> int:
-    """Return the most that rows may take on their way: twice what one stage holds, as they go from one to the next."""
-    rows = EDGE_BYTES * decoded.num_edges + NODE_BYTES * sum(index.num_nodes) + 2 * sum(decoded.column_bytes.values())
-    for raw in index.raw_runs.values():
-        rows += raw.num_bytes(0)
-    return 2 * rows
-
-
 def _format_flags(decoded: Decoded) -> tuple[RoleFlag, ...]:
     """Say of each edge type that a column is its split or holds categories, where the format says so of all."""
     split, category = decoded.sources.edge_split, decoded.sources.edge_category
@@ -357,25 +315,17 @@ def _format_flags(decoded: Decoded) -> tuple[RoleFlag, ...]:
     return tuple(flags)
 
 
-def _index_input(run: _Run, known: Plan, rejects: Rejects | None) -> tuple[Decoded, NodeIndex, Locator]:
+def _index_input(run: Run, known: Plan, rejects: Rejects | None) -> tuple[Decoded, NodeIndex, Locator]:
     """Decode and index; again with other keys, should two names have the same one."""
     options, memory, ledger, planned = run.options, run.memory, run.ledger, known.input
-    settings = DecodeSettings(
-        block_bytes=memory.block_bytes,
-        limit_bytes=max(memory.block_bytes, run.storage.record_bytes),
-        max_rows=max(1 << 10, memory.block_bytes // 16),
-        threads=memory.threads,
-        skip=options.on_error == "skip",
-        text_bytes=memory.cap_bytes,
-        early=None if known.flags or known.schema is not None else _early_rules(options, memory, planned.total_bytes),
-    )
+    settings = decode_settings(run, known)
     decoder, sources, seed = planned.decoder, planned.sources, 0
     while True:
         most = decoded_bytes(planned)
         ledger.begin("decode", (*decode_needs(settings, most), memory.runs(most)), total_bytes=planned.total_bytes)
         decoded = decode_all(decoder, sources, run.storage, run.pool, settings, ledger.reporter, rejects, planned.replan, seed)
         locator = Locator(decoded, run.storage, settings)
-        ledger.begin("index", (*index_needs(decoded, memory.cap_bytes), memory.runs()))
+        ledger.begin("index", (*index_needs(Amounts.of(decoded), memory.cap_bytes), memory.runs()))
         type_order = None if known.schema is None else known.schema.node_types
         rules = NodeRules(partial(_partition_function, run, decoded, known.room), options, memory, type_order)
         try:
@@ -397,7 +347,7 @@ def _beyond(decoded: Decoded, locator: Locator, error: BeyondError) -> DataError
     )
 
 
-def _partition_function(run: _Run, decoded: Decoded, room: CountRules, names: tuple[str, ...]) -> PartitionFunction:
+def _partition_function(run: Run, decoded: Decoded, room: CountRules, names: tuple[str, ...]) -> PartitionFunction:
     options = run.options
     if options.partition_by in PARTITION_METHODS:
         return PartitionFunction(options.partition_by, options.partitions or 1, options.seed)
@@ -414,17 +364,6 @@ def check_stated(sources: Sources, options: ConvertOptions) -> None:
     with count_memory():
         memory = plan_memory(options)
         check_room(sources, options, CountRules(memory.limit_bytes, memory.working_bytes, memory.task_bytes))
-
-
-def _early_rules(options: ConvertOptions, memory: MemoryPlan, total_bytes: int | None) -> EarlyRules | None:
-    """Say how edges may be scattered as soon as they are decoded; None where that is of no use."""
-    if options.layout == "both" or options.ids == "sparse" or options.partition_by != "range":
-        return None
-    if total_bytes is not None and total_bytes < _LEAST_EARLY:  # not even one group of edges
-        return None
-    group = max(memory.block_bytes, min(_MOST_GROUP, memory.cap_bytes // 3))
-    side = 1 if options.layout == "csc" else 0
-    return EarlyRules(find_kernels(), side, group, max(_LEAST_EARLY, group // 8), memory.cap_bytes // 2, total_bytes or 0)
 
 
 def _notes(prepared: Prepared) -> tuple[str, ...]:
@@ -460,7 +399,7 @@ def _note_slots(notes: list[str], owner: str, columns: Sequence[StoredColumn]) -
             notes.append(f"{owner}: slot {slot} became {', '.join(names)}; --schema fixes the kinds beforehand")
 
 
-def _summary(out: str, run: _Run, prepared: Prepared, output_bytes: int, elapsed_s: float) -> ConvertSummary:
+def _summary(out: str, run: Run, prepared: Prepared, output_bytes: int, elapsed_s: float) -> ConvertSummary:
     splits = {}
     for parts in prepared.parts:
         splits[owner_name(parts.owner)] = parts.counts

@@ -18,7 +18,7 @@ from graphprep.storage.spill.runs import SpillPool
 Ints = NDArray[np.int64]
 Words = NDArray[Any]  # uint32 or uint64
 ROW_BYTES = 8  # what building holds for each row of a bucket, whether it has edges or not
-MOST_HELD_BYTES = 8 << 20  # beyond that, scattering what was held back misses the cache: twice the time
+_MOST_HELD_BYTES = 8 << 20  # beyond that, scattering what was held back misses the cache: twice the time
 LEAST_SCATTERED = 1 << 15  # fewer edges wait for others: each segment costs some numbers for every bucket
 _LEAST_ID_BITS = 16  # with fewer, too few edges could be packed at a time
 
@@ -77,6 +77,11 @@ class WriteBuffer:
         self.cap_bytes = cap_bytes
         self.held_bytes = 0
         self.scatterers: list[HoldsBack] = []
+
+    @staticmethod
+    def cap_of(bucket_bytes: int) -> int:
+        """Return what is held back at most where buckets take ``bucket_bytes``."""
+        return min(bucket_bytes, _MOST_HELD_BYTES)
 
     def hold(self, num_bytes: int) -> None:
         """Count bytes that are held back; scatter everything where it is too much."""

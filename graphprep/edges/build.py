@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.edges.buckets import (
-    MOST_HELD_BYTES,
     ROW_BYTES,
     BucketPlan,
     EdgeBuckets,
@@ -294,7 +293,7 @@ class SecondLayout:
         self, primary: EdgeBuckets, num_edges: int, num_rows: int, pool: SpillPool, bucket_bytes: int, *, edge_rows: bool
     ) -> None:
         self.plan = plan_buckets(num_rows, num_edges * EDGE_BYTES + num_rows * ROW_BYTES, bucket_bytes)
-        write_buffer = WriteBuffer(min(bucket_bytes, MOST_HELD_BYTES))
+        write_buffer = WriteBuffer(WriteBuffer.cap_of(bucket_bytes))
         self._edge_rows = edge_rows
         self._buckets = EdgeBuckets(primary.kernels, pool, self.plan, write_buffer, primary.plan.num_rows)
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.edges.buckets import MOST_HELD_BYTES, ROW_BYTES, EdgeBuckets, WriteBuffer, plan_buckets
+from graphprep.edges.buckets import ROW_BYTES, EdgeBuckets, WriteBuffer, plan_buckets
 from graphprep.edges.moves import Workspace
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import EDGE_BYTES, Need
@@ -129,7 +129,7 @@ def end_types(metadata: GraphMetadata, number: int, layout: Layout) -> tuple[int
 def make_buckets(room: Workspace, num_rows: int, num_edges: int, num_others: int) -> EdgeBuckets:
     """Make buckets for the edges of so many rows, with other ends below ``num_others``."""
     plan = plan_buckets(num_rows, num_edges * EDGE_BYTES + num_rows * ROW_BYTES, bucket_bytes(room))
-    write_buffer = WriteBuffer(min(bucket_bytes(room), MOST_HELD_BYTES))
+    write_buffer = WriteBuffer(WriteBuffer.cap_of(bucket_bytes(room)))
     return EdgeBuckets(room.kernels, room.pool, plan, write_buffer, num_others)
 
 

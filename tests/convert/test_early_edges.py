@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprep.convert import pipeline
+from graphprep.convert import run as run_parts
 from graphprep.convert.decoded.early_edges import EarlyEdges, EarlyRules, EarlyScatterer, Marks
 from graphprep.convert.shuffle import route_edges
 from graphprep.convert.shuffle.adopt_edges import adopt_edges
@@ -117,10 +118,10 @@ def test_marks_beyond_their_room_are_given_up():
 def _convert(text: str, folder: Path, monkeypatch, *, early: bool, group_bytes: int = 300, **options) -> dict[str, bytes]:
     path = folder / "edges.txt"
     path.write_text(text)
-    monkeypatch.setattr(pipeline, "_MOST_GROUP", group_bytes)
-    monkeypatch.setattr(pipeline, "_LEAST_EARLY", 1)
+    monkeypatch.setattr(run_parts, "_MOST_GROUP", group_bytes)
+    monkeypatch.setattr(run_parts, "_LEAST_EARLY", 1)
     if not early:
-        monkeypatch.setattr(pipeline, "_early_rules", lambda *_: None)
+        monkeypatch.setattr(run_parts, "_early_rules", lambda *_: None)
     out = folder / f"store-{early}"
     run = RunOptions(threads=options.pop("threads", 2), memory_limit="512MiB")
     pipeline.convert([str(path)], str(out), ConvertOptions(run=run, block_bytes=100, overwrite=True, **options))
@@ -184,7 +185,7 @@ def test_rejected_lines_count_in_input_order(tmp_path, monkeypatch, group_bytes)
     lines = [f"{row} {row + 1}" for row in range(400)]
     lines[100] = lines[200] = "1 x"
     lines[210] = "# " + "x" * 5_000
-    monkeypatch.setattr(pipeline, "record_bytes", lambda limit_bytes: 512)
+    monkeypatch.setattr(run_parts, "record_bytes", lambda limit_bytes: 512)
     with pytest.raises(GraphprepError, match="more than 1 bad records") as found:
         _convert(
             "\n".join(lines) + "\n",

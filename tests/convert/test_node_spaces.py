@@ -268,14 +268,14 @@ def test_spaces_of_their_own(kinds, data, method, num_parts, on_missing, starved
 
 def starve(patch):
     """Let everything be sorted and joined out of core."""
-    from graphprep.convert import pipeline
+    from graphprep.convert import run
 
-    original = pipeline.plan_memory
+    original = run.plan_memory
 
     def plan(options):
         return original(options)._replace(pool_bytes=1, cap_bytes=1, bucket_bytes=64)
 
-    patch.setattr(pipeline, "plan_memory", plan)
+    patch.setattr(run, "plan_memory", plan)
 
 
 @settings(deadline=None, max_examples=40)

@@ -12,6 +12,8 @@ from golden.golden_cases import SAMPLE_DATA
 
 import graphprep
 from graphprep.convert import pipeline
+from graphprep.convert import run as run_parts
+from graphprep.convert.decoded.amounts import Amounts
 from graphprep.engine.ledger import Ledger
 
 SHOP = SAMPLE_DATA / "shop" / "shop.jsonl"
@@ -34,7 +36,7 @@ def ledgers(monkeypatch):
             super().__init__(*given)
             kept.append(self)
 
-    monkeypatch.setattr(pipeline, "Ledger", Kept)
+    monkeypatch.setattr(run_parts, "Ledger", Kept)
     return kept
 
 
@@ -44,7 +46,7 @@ def test_what_a_plain_edge_list_takes_keeps_within_the_limit(limit, threads, led
     """Of input so large that nothing is bounded by it."""
     (tmp_path / "in").write_text("0 1\n1 2\n")
     monkeypatch.setattr(pipeline, "decoded_bytes", lambda planned: 1 << 50)
-    monkeypatch.setattr(pipeline, "_most_bytes", lambda decoded, index: 1 << 50)
+    monkeypatch.setattr(Amounts, "most_bytes", 1 << 50)
     graphprep.convert(tmp_path / "in", tmp_path / "out", memory_limit=limit, threads=threads, layout="both")
     (ledger,) = ledgers
     assert list(ledger.stages) == STAGES["convert"]

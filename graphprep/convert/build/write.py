@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ from graphprep.convert.columns.routes import (
     effective_order,
 )
 from graphprep.convert.index.node_index import NodeIndex
-from graphprep.edges.buckets import MOST_HELD_BYTES
+from graphprep.edges.buckets import WriteBuffer
 from graphprep.edges.build import (
     BuildRules,
     BuiltEdges,
@@ -82,30 +83,39 @@ class TypedNodes:
     columns: tuple[StoredColumn, ...]
 
 
-def build_needs(
-    options: ConvertOptions,
-    memory: MemoryPlan,
-    num_parts: int,
-    nodes: Sequence[TypedNodes],
-    edges: Sequence[TypedEdges],
-    most_bytes: int,
-) -> Iterator[Need]:
+class StoreShape(NamedTuple):
+    """How many partitions, node types, edge types, and columns of nodes and of edges a store has."""
+
+    num_parts: int
+    num_node_types: int
+    num_edge_types: int
+    num_node_columns: int
+    num_edge_columns: int
+
+    @classmethod
+    def of(cls, num_parts: int, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges]) -> StoreShape:
+        """Count what is to be written."""
+        columns = [sum(map(len, map(attrgetter("columns"), types))) for types in (nodes, edges)]
+        return cls(num_parts, len(nodes), len(edges), *columns)
+
+
+def build_needs(options: ConvertOptions, memory: MemoryPlan, shape: StoreShape, most_bytes: int) -> Iterator[Need]:
     """Declare what building and writing takes of an input that takes ``most_bytes`` decoded."""
     num_tasks = num_in_flight(memory.threads)
     why = f"{num_tasks} at a time, of {{}}"
     yield Need("build tasks", min(most_bytes, num_tasks * memory.task_bytes), why, (memory.task_bytes,))
-    if any(map(attrgetter("columns"), edges)):
+    if shape.num_edge_columns:
         yield Need("columns", min(most_bytes, memory.cap_bytes), "of edges, written beside them")
     if len(options.layouts) > 1:
-        yield Need("write buffers", min(memory.bucket_bytes, MOST_HELD_BYTES), "edges on their way to the other layout")
+        yield Need("write buffers", WriteBuffer.cap_of(memory.bucket_bytes), "edges on their way to the other layout")
     yield Need("files", _MOST_OPEN * _FILE_BYTES, "what the arrays of a layout hold back")
-    yield publish_need(options, num_parts, nodes, edges)
+    yield publish_need(options, shape)
 
 
-def publish_need(options: ConvertOptions, num_parts: int, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges]) -> Need:
+def publish_need(options: ConvertOptions, shape: StoreShape) -> Need:
     """Declare what the manifests take."""
-    columns = sum(map(len, map(attrgetter("columns"), (*nodes, *edges))))
-    num_files = num_parts * (len(nodes) + _MOST_OPEN * (len(options.layouts) * len(edges) + columns))
+    arrays = len(options.layouts) * shape.num_edge_types + shape.num_node_columns + shape.num_edge_columns
+    num_files = shape.num_parts * (shape.num_node_types + _MOST_OPEN * arrays)
     return Need("manifests", num_files * ENTRY_BYTES, f"{ENTRY_BYTES} bytes for each array of each partition")
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphprep.convert.decoded.file_columns import FileColumn
 from graphprep.convert.decoded.rows import BatchCells, BatchColumn
-from graphprep.edges.buckets import MOST_HELD_BYTES, BucketPlan, EdgeBuckets, Ints, WriteBuffer, plan_buckets
+from graphprep.edges.buckets import BucketPlan, EdgeBuckets, Ints, WriteBuffer, plan_buckets
 from graphprep.edges.order_keys import missing_order_key, order_role
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema, NeighborOrder
@@ -367,7 +367,7 @@ class RouteFactory:
 
     def __init__(self, pool: SpillPool, bucket_bytes: int, column_bytes: dict[ColumnKey, int], num_parts: int) -> None:
         self.pool = pool
-        self.write_buffer = WriteBuffer(min(bucket_bytes, MOST_HELD_BYTES))
+        self.write_buffer = WriteBuffer(WriteBuffer.cap_of(bucket_bytes))
         self.bucket_bytes = bucket_bytes
         # An input column may travel under several keys, which must be cut alike.
         self.column_bytes: dict[tuple[str, int | None], int] = {}

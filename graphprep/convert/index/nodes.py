@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.convert.decoded.amounts import Amounts
 from graphprep.convert.decoded.rows import Batch, Decoded, IdRange, RawBatchEdges
 from graphprep.convert.index.node_index import ARANGE_ROWS, Assigner, NodeIndex
 from graphprep.convert.index.node_spaces import NodeRules, SortedSpace, created_code, sort_spaces
@@ -23,17 +24,16 @@ from graphprep.model.errors import DataError, MemoryLimitError, UsageError
 from graphprep.storage.spill.runs import Runs, SpillPool
 from graphprep.store.assign import cut_sizes, order_types
 
-NODE_BYTES = 64  # of a node on its way, beside its columns: raw and typed ID, type, partition, and their rows in buckets
 _BASE_HINT = "; every ID is >= 1 and the highest equals their number: --index-base 1 would count from 0"
 
 
-def index_needs(decoded: Decoded, cap_bytes: int) -> Iterator[Need]:
+def index_needs(amounts: Amounts, cap_bytes: int) -> Iterator[Need]:
     """Declare what indexing takes."""
-    num_ids = decoded.num_nodes + 2 * decoded.num_edges
+    num_ids = amounts.num_node_rows + 2 * amounts.num_edges
     yield Need("raw IDs", min(cap_bytes, SORT_BYTES * num_ids), f"sorted, {SORT_BYTES} bytes for each that occurs")
-    if decoded.texts:
+    if amounts.has_texts:
         yield Need("texts", cap_bytes, "raw IDs that are texts, sorted")
-    if decoded.sources.nodes == "ends":
+    if amounts.by_ends:
         yield Need("marks", cap_bytes, "a bit for each ID that occurs, for each thread if that fits")
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.columns.routes import EdgeRoute, batch_columns, excess_slots
+from graphprep.convert.decoded.amounts import Amounts
 from graphprep.convert.decoded.rows import Batch, BatchCells, Decoded, EndHashes, RawBatchEdges, wide_ids
 from graphprep.convert.index.resolve import Finders, FindIds, FindQuickly, Found, NodeMap, Resolved
 from graphprep.convert.shuffle.adopt_edges import adopt_edges
@@ -20,9 +21,9 @@ from graphprep.convert.shuffle.aligned_edges import AlignedCursor, aligned_edges
 from graphprep.convert.shuffle.edge_faults import MissingEnds, check_edges, find_kept, report_missing, without_dropped_records
 from graphprep.convert.shuffle.random_splits import split_edges
 from graphprep.convert.shuffle.route import BatchEdges, Routing, TypeKey
-from graphprep.edges.buckets import LEAST_SCATTERED, EdgeRows, ScatteredRows, scatter_rows
+from graphprep.edges.buckets import LEAST_SCATTERED, EdgeRows, ScatteredRows, WriteBuffer, scatter_rows
 from graphprep.edges.order_keys import missing_order_key, order_role, time_keys, weight_keys
-from graphprep.engine.ledger import Need
+from graphprep.engine.ledger import MemoryPlan, Need
 from graphprep.engine.local import map_ordered, num_in_flight
 from graphprep.model.rows import Relation
 from graphprep.model.schema import NeighborOrder
@@ -44,20 +45,19 @@ _END_BYTES = 24  # of an edge as it comes in, at most: ends and relation
 _TYPED_WORK_BYTES = 24  # where its type goes without saying, and so does its order
 
 
-def route_needs(routing: Routing) -> Iterator[Need]:
-    """Declare what scattering nodes and edges takes."""
-    memory, decoded = routing.memory, routing.decoded
-    are_same = {None}.issuperset(map(attrgetter("rows"), routing.index.spaces.values()))
-    maps = 0 if are_same else Finders.held_bytes(routing.index.spaces, memory.cap_bytes)
+def route_needs(amounts: Amounts, memory: MemoryPlan, spaces: Mapping[str, NodeMap], *, has_roles: bool) -> Iterator[Need]:
+    """Declare what scattering nodes and edges takes, whose raw IDs are looked up in ``spaces``."""
+    are_same = {None}.issuperset(map(attrgetter("rows"), spaces.values()))
+    maps = 0 if are_same else Finders.held_bytes(spaces, memory.cap_bytes)
     yield Need("maps", maps, "from raw to typed IDs; of those that do not fit, blocks")
-    group, threads = _group_bytes(routing), memory.threads
+    group, threads = _group_bytes(memory), memory.threads
     num_groups = num_in_flight(threads, threads + 1)
-    edges = decoded.num_edges * (_END_BYTES + _WORK_BYTES) + 2 * sum(decoded.column_bytes.values())
+    edges = amounts.num_edges * (_END_BYTES + _WORK_BYTES) + 2 * amounts.column_bytes
     yield Need("groups", min(edges, num_groups * group), f"{num_groups} of edges at a time, of {{}}", (group,))
-    yield Need("write buffers", routing.factory.write_buffer.cap_bytes, "rows that wait for others of their bucket")
-    if decoded.aligned:
+    yield Need("write buffers", WriteBuffer.cap_of(memory.bucket_bytes), "rows that wait for others of their bucket")
+    if amounts.has_aligned:
         yield Need("columns", memory.cap_bytes, "edge columns that are read beside the edges")
-    if routing.roles.owners:
+    if has_roles:
         yield Need("roles", 2 * memory.cap_bytes, "labels, splits and seeds, while they are numbered or looked up")
 
 
@@ -78,7 +78,7 @@ def route_edges(routing: Routing) -> None:
 def _groups(routing: Routing, ends: Ends) -> Iterator[list[BatchEdges]]:
     """Yield batches, a few at a time: scattering few edges to many buckets costs as much as scattering many."""
     decoded = routing.decoded
-    most_bytes = _group_bytes(routing)
+    most_bytes = _group_bytes(routing.memory)
     cells, hashes = decoded.edge_columns.read(0), None if decoded.hashes is None else decoded.hashes.read(0)
     group: list[BatchEdges] = []
     num_edges = num_bytes = 0
@@ -104,9 +104,9 @@ def _groups(routing: Routing, ends: Ends) -> Iterator[list[BatchEdges]]:
         yield group
 
 
-def _group_bytes(routing: Routing) -> int:
+def _group_bytes(memory: MemoryPlan) -> int:
     """Return the bytes of edges that are scattered at once: all that are under way take half of what there is to work with."""
-    return 4 * routing.memory.cap_bytes // (3 * routing.memory.threads + 2)  # cap_bytes is a quarter of it
+    return 4 * memory.cap_bytes // (3 * memory.threads + 2)  # cap_bytes is a quarter of it
 
 
 def _bytes_of(one: BatchEdges) -> int:

@@ -1,0 +1,81 @@
+"""What the stages of a run work with: the memory shared out, storage, and how decoding works under that."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from graphprep.convert.decoded.early_edges import EarlyRules
+from graphprep.convert.read.decode import DecodeSettings
+from graphprep.convert.read.plan import Plan
+from graphprep.edges.device.find import RunDevice, find_kernels
+from graphprep.engine.budget import PeakSampler, count_memory, record_bytes
+from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.protocols import QuietReporter, Reporter
+from graphprep.storage.read.urls import Storage
+from graphprep.storage.spill.runs import SpillPool
+
+_MOST_GROUP = 16 << 20  # of text whose edges are scattered at once: some 2^20, a thousand for every bucket
+_LEAST_EARLY = 1 << 15  # edges
+_AHEAD_BLOCKS = 4  # of a remote table, as stored, fetched while it is read
+
+
+class Run(NamedTuple):
+    """What the stages of a run work with."""
+
+    inputs: Sequence[str]
+    options: ConvertOptions
+    storage: Storage
+    memory: MemoryPlan
+    ledger: Ledger
+    pool: SpillPool
+    device: RunDevice
+    sampler: PeakSampler
+
+
+@contextlib.contextmanager
+def begin_run(
+    inputs: Sequence[str], out: tuple[str, ...], options: ConvertOptions, tmp_dir: str | None, reporter: Reporter | None
+) -> Iterator[Run]:
+    """Open what a run works with, and share out the memory."""
+    with (
+        count_memory(),
+        PeakSampler() as sampler,
+        Storage(options.run.storage_options, tmp_dir) as storage,
+    ):
+        storage.load_drivers((*inputs, *out))
+        reporter = reporter or QuietReporter()
+        device = RunDevice(options.run, reporter)
+        memory = plan_memory(options)
+        ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter, sampler)
+        storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
+        storage.record_bytes = record_bytes(memory.limit_bytes)
+        with SpillPool(memory.pool_bytes, tmp_dir) as pool:
+            yield Run(inputs, options, storage, memory, ledger, pool, device, sampler)
+
+
+def decode_settings(run: Run, known: Plan) -> DecodeSettings:
+    """Say how an input is decoded under the memory limit."""
+    options, memory, total_bytes = run.options, run.memory, known.input.total_bytes
+    return DecodeSettings(
+        block_bytes=memory.block_bytes,
+        limit_bytes=max(memory.block_bytes, run.storage.record_bytes),
+        max_rows=max(1 << 10, memory.block_bytes // 16),
+        threads=memory.threads,
+        skip=options.on_error == "skip",
+        text_bytes=memory.cap_bytes,
+        early=None if known.flags or known.schema is not None else _early_rules(options, memory, total_bytes),
+    )
+
+
+def _early_rules(options: ConvertOptions, memory: MemoryPlan, total_bytes: int | None) -> EarlyRules | None:
+    """Say how edges may be scattered as soon as they are decoded; None where that is of no use."""
+    if options.layout == "both" or options.ids == "sparse" or options.partition_by != "range":
+        return None
+    if total_bytes is not None and total_bytes < _LEAST_EARLY:  # not even one group of edges
+        return None
+    group = max(memory.block_bytes, min(_MOST_GROUP, memory.cap_bytes // 3))
+    side = 1 if options.layout == "csc" else 0
+    return EarlyRules(find_kernels(), side, group, max(_LEAST_EARLY, group // 8), memory.cap_bytes // 2, total_bytes or 0)
