@@ -49,7 +49,9 @@ class RawTexts:
 
 Family = Literal["numbers", "sparse", "binary", "temporal"]
 Guess = Literal["numbers", "bools", "nulls"]
-Role = Literal["weight", "time", "created_at", "removed_at", "created", "label", "split", "seeds"]
+Role = Literal[
+    "weight", "time", "created_at", "removed_at", "created", "label", "split", "seeds", "negative_src", "negative_dst"
+]
 
 
 @dataclass(frozen=True)

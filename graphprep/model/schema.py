@@ -22,6 +22,8 @@ FLAG_ESCAPES = _ESCAPES | str.maketrans({",": "%2C", "=": "%3D"})  # in the flag
 
 # Roles whose files lie beside data/, in the order in which schemas list them.
 SIDE_ROLES: tuple[Role, ...] = ("weight", "time", "created_at", "removed_at")
+# Roles of columns that hold typed IDs of an edge type's sources or destinations.
+NEGATIVE_ROLES: tuple[Role, ...] = ("negative_src", "negative_dst")
 
 
 def escape_name(name: str, escapes: Mapping[int, str] = _ESCAPES) -> str:

@@ -23,11 +23,20 @@ NO_ROW = -1
 
 @dataclass(frozen=True)
 class MadeColumn:
-    """A dense column that was computed: ``values`` [m, …] by new typed ID or edge ID; ``present`` bool[m], None: all."""
+    """A column that was computed: ``values`` [m, …] by new typed ID or edge ID; ``present`` bool[m], None: all.
+
+    Of a ragged one, row i has the values from ``offsets[i]`` to ``offsets[i + 1]`` (int64[m + 1]).
+    """
 
     schema: ColumnSchema
     values: NDArray[Any]
     present: NDArray[np.bool_] | None = None
+    offsets: Ints | None = None
+
+    @property
+    def size(self) -> int:
+        """Return the number of rows."""
+        return len(self.values) if self.offsets is None else self.offsets.size - 1
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from graphprep.edges.moves import Blocks, MovePiece, Workspace
 from graphprep.edges.order_keys import missing_order_key, order_keys, order_role
 from graphprep.edges.tasks import EdgeRuns
 from graphprep.engine.local import map_ordered
+from graphprep.kernels.cpu.bytes.blocks import copy_blocks
 from graphprep.kernels.cpu.ids.hash import pair_checksum
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.protocols import Reporter
@@ -453,13 +454,39 @@ def _num_items(store: StoredArrays, path: str) -> int:
 
 def write_made(files: CutFiles, folder: str, made: MadeColumn, order: Ids | None) -> None:
     """Write a column that was computed, its rows in this order (None: as they are)."""
-    values, stem = made.values, f"{folder}/{made.schema.path}"
-    pieces = (values[at if order is None else order[at]] for at in slices(len(values)))
-    files.write(f"{stem}.npy", made.schema.dtype, values.shape, pieces)
+    values, offsets, stem = made.values, made.offsets, f"{folder}/{made.schema.path}"
+
+    def rows() -> Iterator[Any]:
+        return (at if order is None else order[at] for at in slices(made.size))
+
+    if offsets is None:
+        files.write(f"{stem}.npy", made.schema.dtype, values.shape, (values[some] for some in rows()))
+    else:
+        path = ColumnPaths(stem).offsets
+        files.write_offsets(path, made.size, (stops - starts for starts, stops in _spans(offsets, rows())))
+        files.write(ColumnPaths(stem).values, made.schema.dtype, values.shape, _ragged(values, offsets, rows()), (path,))
     if made.schema.optional and made.present is not None:
         present = made.present
-        flags = (present[at if order is None else order[at]] for at in slices(len(values)))
-        files.write(ColumnPaths(stem).present, "bool", present.shape, flags)
+        files.write(ColumnPaths(stem).present, "bool", present.shape, (present[some] for some in rows()))
+
+
+def _spans(offsets: Ints, rows: Iterator[Any]) -> Iterator[tuple[Ints, Ints]]:
+    """Yield where some rows' values begin and end."""
+    firsts, lasts = offsets[:-1], offsets[1:]
+    return ((firsts[some], lasts[some]) for some in rows)
+
+
+def _ragged(values: NDArray[Any], offsets: Ints, rows: Iterator[Any]) -> Iterator[NDArray[Any]]:
+    """Yield the values of rows, a few hundred thousand at a time, or those of one row."""
+    for starts, stops in _spans(offsets, rows):
+        ends, low = np.cumsum(stops - starts), 0
+        while low < starts.size:
+            before = int(ends[low - 1]) if low else 0
+            high = max(low + 1, int(np.searchsorted(ends, before + STEP, side="right")))
+            out = np.empty(int(ends[high - 1]) - before, values.dtype)
+            copy_blocks(values, starts[low:high], stops[low:high], out)
+            yield out
+            low = high
 
 
 def raw_hashes(store: StoredArrays, node_type: str, room: Workspace) -> NDArray[np.uint64]:
