@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphprep.model.rows import ColumnKey
-from graphprep.model.schema import ColumnSchema, EdgeType, parse_edge_type
+from graphprep.model.schema import NEGATIVE_ROLES, ColumnSchema, EdgeType, parse_edge_type
 
 _FAMILIES = {"dense": "numbers", "ragged": "numbers", "sparse": "sparse", "binary": "binary", "temporal": "temporal"}
 
@@ -52,7 +52,8 @@ class GraphSchema:
 def _owner(value: Mapping[str, Any] | None) -> OwnerSchema:
     if value is None:
         return OwnerSchema(())
-    return OwnerSchema(tuple(ColumnSchema.from_json(column) for column in value["columns"]), bool(value.get("num_slots")))
+    columns = (ColumnSchema.from_json(column) for column in value["columns"] if column.get("role") not in NEGATIVE_ROLES)
+    return OwnerSchema(tuple(columns), bool(value.get("num_slots")))
 
 
 def _takes(column: ColumnSchema, key: ColumnKey) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 import numpy as np
 
 from graphprep.edges.move_rows import SortedRows, move_entries
-from graphprep.edges.moves import Array, Blocks, Ints, Workspace, move
+from graphprep.edges.moves import Array, Blocks, Ints, Then, Workspace, move
 from graphprep.store.files import Chain, StoredFile
 from graphprep.store.items import Items, StoredArrays, StoredCounts, StoredItems, compose_offsets, read_offsets
 from graphprep.store.write import PartedArray, PartedOffsets, PartList
@@ -98,6 +98,10 @@ def array_pieces(array: Array) -> Iterator[Array]:
         yield array[start : start + _STEP]
 
 
+def _same(items: Array) -> Array:
+    return items
+
+
 def _offsets(counts: Iterable[Ints]) -> Iterator[Ints]:
     total = 0
     yield np.zeros(1, np.int64)
@@ -134,8 +138,8 @@ class PartMover:
         self._offsets: dict[str, Ints] = {}
         self._blocks: dict[Chain, Blocks] = {(): blocks}
 
-    def write(self, files: Iterable[StoredFile]) -> None:
-        """Write arrays under the paths where they stood."""
+    def write(self, files: Iterable[StoredFile], then: Mapping[str, Then] | None = None) -> None:
+        """Write arrays under the paths where they stood; ``then``, by path, is what their items become."""
         for file in files:
             reader = self._store.array(self._part, file.path)
             items: Items = StoredCounts(reader) if file.is_offsets else StoredItems(reader)
@@ -143,6 +147,7 @@ class PartMover:
             if file.is_offsets:
                 self._files.write_offsets(path, items.size, pieces, chain)
             else:
+                pieces = map((then or {}).get(file.path, _same), pieces)
                 self._files.write(path, reader.entry.dtype, reader.shape, pieces, chain)
 
     def move(self, items: Items, chain: Chain = ()) -> Iterator[Array]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from graphprep.edges.move_rows import SortedRows, sort_entries
-from graphprep.edges.moves import Array, Blocks, Ints, Workspace, move
-from graphprep.model.schema import Layout
+from graphprep.edges.moves import Array, Blocks, Ints, Then, Workspace, move
+from graphprep.model.schema import NEGATIVE_ROLES, Layout
 from graphprep.rewrite.move_parts import PartMover, RowFiles, array_pieces
 from graphprep.rewrite.order import NodePlaces
 from graphprep.store.files import StoredFile, column_files
 from graphprep.store.items import StoredArrays, StoredItems, check_ids, outside, read_offsets
-from graphprep.store.paths import LayoutPaths, edge_folder
+from graphprep.store.paths import ColumnPaths, LayoutPaths, edge_folder
 
 _STEP = 1 << 17
 
@@ -86,7 +87,8 @@ class EdgeTypeMover:
             mover.write([StoredFile(LayoutPaths(folder).edge_ids)])
         if layout == self._metadata.primary_layout:
             if self._with_columns:
-                mover.write(column_files(self._folder, self._schema.columns, num_slots=self._schema.num_slots))
+                columns = column_files(self._folder, self._schema.columns, num_slots=self._schema.num_slots)
+                mover.write(columns, self._relabeled(part))
             self._note_moves(blocks, rows, self._places[owner].bounds(part)[0], first_edge)
         elif self._moves is not None:
             path = LayoutPaths(folder).edge_rows
@@ -120,6 +122,16 @@ class EdgeTypeMover:
         files.write(LayoutPaths(folder).indices, self._schema.index_dtype, (indices.size,), pieces)
         return rows
 
+    def _relabeled(self, part: int) -> dict[str, Then]:
+        """Return what becomes of columns of typed IDs, by the path of their values."""
+        found: dict[str, Then] = {}
+        for column in self._schema.columns:
+            if column.role in NEGATIVE_ROLES:
+                path = ColumnPaths(f"{self._folder}/{column.path}").values
+                places = self._places[self._src if column.role == "negative_src" else self._dst]
+                found[path] = partial(_relabel_negatives, StoredItems(self._store.array(part, path)), places)
+        return found
+
     def _note_moves(self, blocks: Blocks, rows: SortedRows | None, first_node: int, first_edge: int) -> None:
         """Note where the edge rows of a partition of the primary layout went."""
         if self._moves is None:
@@ -146,6 +158,14 @@ class EdgeTypeMover:
         for old in mover.move(edge_rows):
             check_ids(edge_rows, None, old, self._moves.size, "edge row")
             yield self._moves[old]
+
+
+def _relabel_negatives(items: StoredItems, places: NodePlaces, ids: Array) -> Array:
+    """Return the new typed IDs of negatives; -1 stands for none."""
+    if ids.size and not -1 <= ids.min() <= ids.max() < places.num_nodes:
+        bad = ids[(ids < -1) | (ids >= places.num_nodes)]
+        raise outside(items, None, int(bad[0]), places.num_nodes)
+    return np.where(ids < 0, -1, places.new_ids[np.maximum(ids, 0)]).astype(ids.dtype)
 
 
 def _side_by_side(first: Iterator[Array], second: Iterator[Array]) -> Iterator[tuple[Array, Array]]:

@@ -19,6 +19,7 @@ from graphprep.validate.columns import check_columns, column_needs
 from graphprep.validate.edges import check_edges, edge_needs
 from graphprep.validate.faults import Fault, Faults
 from graphprep.validate.files import CheckedStore, check_files, file_needs, read_manifest, read_metadata
+from graphprep.validate.negatives import check_negatives
 from graphprep.validate.nodes import check_raw_ids, node_needs
 from graphprep.validate.order import check_order
 
@@ -128,9 +129,12 @@ def _check_contents(
         _check_type_columns(store, node_folder(name), number, faults, edges=False)
     ledger.begin("edges", (*edge_needs(most_nodes, most_edges, window_bytes), *column_needs()))
     for number, edge_type in enumerate(metadata.edge_types):
+        before = faults.num
         check_edges(store, number, faults, window_bytes=window_bytes)
         counted.reporter.advance(records=metadata.num_edges_per_type[number])
         _check_type_columns(store, edge_folder(edge_type), number, faults, edges=True)
+        if faults.num == before:
+            check_negatives(store, number, faults, window_bytes=window_bytes)
     ledger.end()
     return len(entries)
 

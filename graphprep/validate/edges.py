@@ -50,6 +50,11 @@ class EdgeArrays:
     ids: CheckedArray | None
     edge_rows: CheckedArray | None
 
+    def ends(self, piece: EdgeSlice) -> tuple[Ints, Ints]:
+        """Return the sources and destinations of entries."""
+        own = piece.rows + self.row_offset
+        return (piece.others, own) if self.layout == "csc" else (own, piece.others)
+
 
 @dataclass(frozen=True, eq=False)
 class EdgeSlice:
@@ -96,7 +101,7 @@ def edge_needs(num_nodes: int, num_edges: int, window_bytes: int) -> Iterator[Ne
 def check_edges(store: CheckedStore, number: int, faults: Faults, *, window_bytes: int) -> None:
     """Check one edge type over all layouts and partitions. Where arrays are faulty, what depends on them is left out."""
     before = faults.num
-    edges = _open_edges(store, number, faults)
+    edges = open_edges(store, number, faults)
     duplicates = False
     for layout in store.metadata.layouts:
         for arrays in edges.arrays[layout]:
@@ -118,7 +123,7 @@ def check_edges(store: CheckedStore, number: int, faults: Faults, *, window_byte
 # ---------------------------------------------------------------------------------------------------- reading
 
 
-def _open_edges(store: CheckedStore, number: int, faults: Faults) -> CheckedEdges:
+def open_edges(store: CheckedStore, number: int, faults: Faults) -> CheckedEdges:
     """Collect the arrays of an edge type, each with a sound indptr."""
     metadata = store.metadata
     edge_type = metadata.edge_types[number]
@@ -456,11 +461,10 @@ def _named_slices(edges: CheckedEdges, layout: Layout) -> Iterator[_Named]:
     has_rows, offset = _has_edge_rows(edges), 0
     for arrays in edges.arrays[layout]:
         for piece in read_edges(arrays):
-            own = piece.rows + arrays.row_offset
-            src, dst = (piece.others, own) if layout == "csc" else (own, piece.others)
+            src, dst = arrays.ends(piece)
             rows = piece.edge_rows
             if has_rows and arrays.edge_rows is None:
-                rows = np.arange(offset + piece.start, offset + piece.start + own.size, dtype=np.int64)
+                rows = np.arange(offset + piece.start, offset + piece.start + src.size, dtype=np.int64)
             yield _Named(arrays.indices.path, piece.start, src, dst, piece.ids, rows)
         offset += arrays.indices.num_rows
 

@@ -17,7 +17,7 @@ from graphprep.engine.ledger import Need
 from graphprep.engine.local import map_ordered
 from graphprep.model.errors import DataError, GraphprepError, StorageError
 from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, ArrayEntry, GraphMetadata, Manifest, part_name
-from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, edge_type_text
+from graphprep.model.schema import NEGATIVE_ROLES, ColumnSchema, EdgeTypeSchema, edge_type_text
 from graphprep.storage.read.arrays import HASH_BYTES, ArrayReader, file_digest
 from graphprep.storage.read.npy import MAX_HEADER_BYTES, parse_npy_header
 from graphprep.storage.read.schemas import find_json_errors, parse_json
@@ -156,7 +156,7 @@ def _check_counts(metadata: GraphMetadata, value: Any, faults: Faults) -> None:
 
 def _check_schemas(metadata: GraphMetadata, faults: Faults) -> None:
     for name, schema in zip(metadata.node_types, metadata.node_schemas, strict=True):
-        _check_columns(schema.columns, f"{METADATA_NAME}: node_schema.{name}", faults)
+        _check_columns(schema.columns, f"{METADATA_NAME}: node_schema.{name}", faults, is_edge=False)
         if schema.node_order is not None and schema.raw_ids == "identity":
             what = "expected a file of raw IDs, as nodes are not in their order, found 'identity'"
             faults.add(f"{METADATA_NAME}: node_schema.{name}.raw_ids", what)
@@ -164,7 +164,7 @@ def _check_schemas(metadata: GraphMetadata, faults: Faults) -> None:
     edges = zip(metadata.edge_types, metadata.num_edges_per_type, metadata.edge_schemas, strict=True)
     for edge_type, num_edges, edge_schema in edges:
         place = f"{METADATA_NAME}: edge_schema.{edge_type_text(edge_type)}"
-        _check_columns(edge_schema.columns, place, faults)
+        _check_columns(edge_schema.columns, place, faults, is_edge=True)
         _check_order(edge_schema, place, faults)
         ends = [counts.get(edge_type[0 if layout == "csc" else 2], 0) for layout in metadata.layouts]
         _check_dtypes(edge_schema, ends, num_edges, place, faults)
@@ -199,7 +199,7 @@ def _check_dtypes(schema: EdgeTypeSchema, ends: list[int], num_edges: int, place
         faults.add(f"{place}.edge_id_dtype", f"int32 cannot hold the IDs of {num_edges} edges")
 
 
-def _check_columns(columns: tuple[ColumnSchema, ...], place: str, faults: Faults) -> None:
+def _check_columns(columns: tuple[ColumnSchema, ...], place: str, faults: Faults, *, is_edge: bool) -> None:
     """Check that names differ, and the rules for roles, shapes and order (docs/store.md, "Columns")."""
     seen: set[str] = set()
     ranks = []
@@ -219,19 +219,24 @@ def _check_columns(columns: tuple[ColumnSchema, ...], place: str, faults: Faults
             faults.add(f"{here}.item_shape", f"expected [] or [width] for kind sparse, found {list(column.item_shape)}")
         if column.kind == "binary" and column.dtype != "uint8":
             faults.add(f"{here}.dtype", f"expected uint8 for kind binary, found {column.dtype}")
-        _check_role(column, here, faults)
+        _check_role(column, here, faults, is_edge=is_edge)
         _check_categories(column, here, faults)
         ranks.append(_column_rank(column))
         if ranks[-1] < max(ranks):
             faults.add(here, f"column {column.name!r} stands out of order")
 
 
-def _check_role(column: ColumnSchema, here: str, faults: Faults) -> None:
+def _check_role(column: ColumnSchema, here: str, faults: Faults, *, is_edge: bool) -> None:
     if column.role is None:
         return
     if column.role == "label":
         if column.kind not in ("dense", "ragged"):
             faults.add(here, f"expected kind dense or ragged for role label, found {column.kind}")
+        return
+    if column.role in NEGATIVE_ROLES:
+        if not is_edge or column.name != column.role or column.kind != "ragged" or column.dtype not in ("int32", "int64"):
+            what = f"expected a ragged edge column {column.role!r} of int32 or int64 for role {column.role}"
+            faults.add(here, f"{what}, found {column.kind} {column.name!r} of {column.dtype}")
         return
     dtypes = _ROLE_DTYPES.get(column.role, ("int64",))
     if column.kind != "dense" or column.item_shape or column.dtype not in dtypes:

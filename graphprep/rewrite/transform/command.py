@@ -20,6 +20,7 @@ from graphprep.model.schema import ColumnSchema, edge_type_path, edge_type_text,
 from graphprep.rewrite.run import StoreRun, array_bytes, lies_in, refuse_same, room_for
 from graphprep.rewrite.transform.operations import OPERATIONS, Step, parse_operations
 from graphprep.rewrite.transform.recipe import EdgeRecipe, Ints, Recipe, as_it_is, count_up, slices
+from graphprep.rewrite.transform.views import WithoutNegatives, negative_columns
 from graphprep.rewrite.transform.write import PARENT, RecipeWriter
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import PrivateFolder
@@ -165,15 +166,29 @@ class _Chain:
                     if OPERATIONS[left[0][0]].fresh and recipe is not whole:
                         break
                     name, arguments = left.pop(0)
-                    step = Step(self._store, self._storage, recipe, room, self._options.ids == "compact", self.maps is not None)
+                    store = WithoutNegatives(self._store) if OPERATIONS[name].fresh else self._store
+                    step = Step(store, self._storage, recipe, room, self._options.ids == "compact", self.maps is not None)
                     recipe = OPERATIONS[name].apply(step, arguments)
                     self.notes += step.notes
+                recipe = self._without_negatives(recipe, whole)
                 if not left:
                     return self._write(recipe, writer, room)
                 url = self._folder.next()
                 with StoreWriter(self._storage, url) as between:
                     self._write(recipe, between, room)
             self._store = CheckingStore(self._storage, url)
+
+    def _without_negatives(self, recipe: Recipe, whole: Recipe) -> Recipe:
+        """Leave out the negatives of edge types of which edges or nodes are others than in ``whole``, the store as it is."""
+        dropped, numbers = [], dict(zip(self._store.metadata.node_types, range(len(whole.nodes)), strict=True))
+        for number, (edge_type, columns) in enumerate(negative_columns(self._store.metadata)):
+            same = [one is whole.edges[number] for one in recipe.edges if one.number == number]
+            same += [recipe.nodes[numbers[end]].kept is None for end in (edge_type[0], edge_type[2])]
+            if columns and (recipe.store is not None or not all(same)):
+                dropped += [(edge_type, column.name) for column in columns]
+                text = "the negatives of its edges are left out: graphprep split draws others"
+                self.notes.append(f"edge type {edge_type_text(edge_type)!r}: {text}")
+        return replace(recipe, dropped=(*recipe.dropped, *dropped)) if dropped else recipe
 
     def _write(self, recipe: Recipe, writer: StoreWriter, room: Workspace) -> GraphMetadata:
         step = RecipeWriter(recipe.store or self._store, recipe, writer, room, self._reporter)
