@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         open_store,
         partition,
         reorder,
+        split,
         stats,
         transform,
         validate,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from graphprep.model.options.generate import GenerateOptions, GenerateSummary
     from graphprep.model.options.partition import PartitionOptions, PartitionSummary
     from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
+    from graphprep.model.options.split import SplitOptions, SplitSummary
     from graphprep.model.options.stats import StatsOptions, StatsReport
     from graphprep.model.options.transform import TransformOptions, TransformSummary
     from graphprep.model.protocols import QuietReporter
@@ -63,6 +65,8 @@ __all__ = [
     "ReorderOptions",
     "ReorderSummary",
     "RunOptions",
+    "SplitOptions",
+    "SplitSummary",
     "StatsOptions",
     "StatsReport",
     "TransformOptions",
@@ -87,6 +91,7 @@ __all__ = [
     "reorder_by_degree",
     "sort_edges",
     "sort_keys",
+    "split",
     "split_by_partition",
     "stats",
     "transform",
@@ -111,6 +116,8 @@ _HOMES = {
     "QuietReporter": "graphprep.model.protocols",
     "ReorderOptions": "graphprep.model.options.reorder",
     "ReorderSummary": "graphprep.model.options.reorder",
+    "SplitOptions": "graphprep.model.options.split",
+    "SplitSummary": "graphprep.model.options.split",
     "StatsOptions": "graphprep.model.options.stats",
     "StatsReport": "graphprep.model.options.stats",
     "TransformOptions": "graphprep.model.options.transform",
@@ -137,6 +144,7 @@ _HOMES = {
     "reorder_by_degree": "graphprep.edges.arrays",
     "sort_edges": "graphprep.edges.sorted_arrays",
     "sort_keys": "graphprep.edges.sorted_arrays",
+    "split": "graphprep.api",
     "split_by_partition": "graphprep.edges.sorted_arrays",
     "transpose": "graphprep.edges.arrays",
     "validate": "graphprep.api",

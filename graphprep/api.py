@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from graphprep.model.options.generate import GenerateOptions, GenerateSummary
     from graphprep.model.options.partition import PartitionOptions, PartitionSummary
     from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
+    from graphprep.model.options.split import SplitOptions, SplitSummary
     from graphprep.model.options.stats import StatsOptions, StatsReport
     from graphprep.model.options.transform import TransformOptions, TransformSummary
     from graphprep.model.protocols import Reporter, Sources
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from graphprep.storage.read.arrays import StoreReader
     from graphprep.validate.check import StoreReport
 
-S = TypeVar("S", ConvertSummary, "ExportSummary", "PartitionSummary", "ReorderSummary", "TransformSummary")
+S = TypeVar("S", ConvertSummary, "ExportSummary", "PartitionSummary", "ReorderSummary", "SplitSummary", "TransformSummary")
 Place = str | os.PathLike[str]  # a path or a URL
 _MAX_FAULTS = 20
 _INPUT_OPTIONS = (
@@ -334,6 +335,29 @@ def reorder(
     options = make_options(ReorderOptions, options, given)
     with _reporting(reporter) as told:
         return _worded(rewrite.reorder(os.fspath(store), os.fspath(out), options, told))
+
+
+@python_words()
+def split(
+    store: Place,
+    out: Place,
+    shares: str | Sequence[object] = "",
+    options: SplitOptions | None = None,
+    reporter: Reporter | None = None,
+    **given: Any,
+) -> SplitSummary:
+    """Write a store again to ``out``, with a column that says which rows are train, valid and test.
+
+    ``shares`` are a text or numbers. ``given`` are fields of ``SplitOptions``: ``split("store", "parted", (0.8, 0.1, 0.1),
+    of=["edges"])``. Raises GraphprepError.
+    """
+    from graphprep.model.options.split import SplitOptions
+    from graphprep.rewrite.split import command as rewrite
+
+    options = make_options(SplitOptions, options, given)
+    text = shares if isinstance(shares, str) else "/".join(map(str, shares))
+    with _reporting(reporter) as told:
+        return _worded(rewrite.split(os.fspath(store), os.fspath(out), text, options, told))
 
 
 @python_words()

@@ -45,6 +45,7 @@ _COMMANDS = {
     "partition": "Put a store's nodes, and all else, into other partitions.",
     "reorder": "Relabel each partition's nodes: by degree, or in another order.",
     "transform": "Make a store of another: turn, merge, add, choose.",
+    "split": "Say which rows of a store are train, valid and test.",
     "export": "Write a store as the files that a trainer loads.",
     "generate": "Generate a test graph: R-MAT, a grid, or users and items.",
 }

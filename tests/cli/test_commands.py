@@ -25,6 +25,7 @@ from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.options.generate import GenerateOptions
 from graphprep.model.options.partition import PartitionOptions
 from graphprep.model.options.reorder import ReorderOptions
+from graphprep.model.options.split import SplitOptions
 from graphprep.model.run_options import RunOptions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -91,6 +92,7 @@ def test_convert_with_no_flags_asks_for_the_defaults(converted, capsys):
         (["generate", "rmat", "out"], GenerateOptions()),
         (["partition", "store", "out", "--by", "range"], PartitionOptions()),
         (["reorder", "store", "out", "--by", "degree"], ReorderOptions()),
+        (["split", "store", "out", "0.8/0.2", "--by", "random"], SplitOptions()),
         (["export", "store", "out", "--to", "npy"], ExportOptions()),
     ],
 )

@@ -23,7 +23,7 @@ RoleName = Literal["label", "split", "seeds", "category"]
 PART_NAMES = ("train", "valid", "test")
 NO_PART = 3
 _SALT = 0x1FE6A04E179FD32E  # h("split"), so that parts have nothing to do with --partition-by hash
-_NEAR_ONE = Fraction(1, 10**6)  # fractions that miss 1 by no more than that are meant to add up to it
+NEAR_ONE = Fraction(1, 10**6)  # fractions that miss 1 by no more than that are meant to add up to it
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)")
 _ENCODED = {"%3A": ":", "%2C": ",", "%3D": "=", "%25": "%"}
 _COLUMN_FIX = {
@@ -58,14 +58,18 @@ def split_rule(fractions: Sequence[Fraction], seed: int) -> SplitRule:
     if any(not 0 <= fraction <= 1 for fraction in fractions):
         raise ValueError("a fraction lies outside 0..1")
     total = sum(fractions, Fraction(0))
-    if total > 1 + _NEAR_ONE or not total:
+    if total > 1 + NEAR_ONE or not total:
         raise ValueError(f"the fractions add up to {float(total):g}")
     ends = [sum(fractions[: i + 1], Fraction(0)) for i in range(3)]
-    if abs(total - 1) <= _NEAR_ONE:
+    if abs(total - 1) <= NEAR_ONE:
         ends[2] = Fraction(1)
-    key = int(splitmix64(np.uint64(int(splitmix64(np.uint64(seed % 2**64))) ^ _SALT)))
     first, second, third = (int(min(end, Fraction(1)) * 2**64) for end in ends)
-    return SplitRule(key, (first, second, third))
+    return SplitRule(split_key(seed), (first, second, third))
+
+
+def split_key(seed: int) -> int:
+    """Return what is mixed into every hash of a random split."""
+    return int(splitmix64(np.uint64(int(splitmix64(np.uint64(seed % 2**64))) ^ _SALT)))
 
 
 @dataclass(frozen=True)
@@ -332,6 +336,7 @@ def missing_column(flag: RoleFlag, owner: Owner, column: str, there: Sequence[st
 
 
 __all__ = [
+    "NEAR_ONE",
     "NO_PART",
     "PART_NAMES",
     "Owner",
@@ -347,5 +352,6 @@ __all__ = [
     "owner_name",
     "owner_words",
     "read_flags",
+    "split_key",
     "split_rule",
 ]

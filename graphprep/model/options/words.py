@@ -38,7 +38,7 @@ _NAMES = {
 }
 _SWITCHES = (
     *("overwrite", "allow-empty", "drop-unsupported", "strict", "temporal", "torus", "weights", "times", "link", "id2index"),
-    "assignment-only",
+    *("assignment-only", "symmetric", "overwrite-column"),
 )
 _OFF = {"no-edge-ids": "edge_ids", "no-permute": "permute", "no-quote": "quote"}
 _CHOICES = {

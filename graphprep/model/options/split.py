@@ -1,0 +1,90 @@
+"""What a user can ask of ``split``, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from graphprep.model.errors import UsageError, one_of
+from graphprep.model.run_options import RunOptions
+from graphprep.model.shown.results import Card, RunResult
+
+SplitBy = Literal["random", "time", "label", "nodes"]
+_WITH_COLUMN = ("time", "label")
+
+
+@dataclass(frozen=True)
+class SplitOptions:
+    """Options of ``split``.
+
+    ``by``: ``random``, ``time``, ``label`` or ``nodes``; ``time:COL`` and ``label:COL`` name the column. ``of`` names what is
+    split: ``nodes``, ``edges``, node types, edge types (``src:rel:dst``); none: nodes, by time edges. ``at``: borders in time,
+    in place of shares. ``symmetric``: u -> v and v -> u of an edge type between nodes of one type are in one part.
+    ``reverse_types`` (``src:rel:dst=dst:rev:src``): so are edges of the first type and their reverses in the second.
+    ``overwrite_column``: replace a split, or a column called ``split``, that is there.
+    """
+
+    by: str = "random"
+    of: tuple[str, ...] = ()
+    at: str | None = None
+    symmetric: bool = False
+    reverse_types: tuple[str, ...] = ()
+    seed: int = 0
+    overwrite_column: bool = False
+    overwrite: bool = False
+    run: RunOptions = field(default_factory=RunOptions)
+
+
+def parse_by(text: str) -> tuple[SplitBy, str | None]:
+    """Return by what is split, and the column, where one is named.
+
+    Raises UsageError.
+    """
+    name, colon, column = text.partition(":")
+    forms = {one: f"{one}[:COL]" if one in _WITH_COLUMN else one for one in get_args(SplitBy)}
+    for one in get_args(SplitBy):
+        if one == name:
+            if colon and (one not in _WITH_COLUMN or not column):
+                raise UsageError(f"--by {name} is written {forms[one]}, found {text!r}", fix=one_of(forms.values()))
+            return one, column or None
+    raise UsageError(f"--by: nothing is split by {text!r}", fix=one_of(forms.values()))
+
+
+@dataclass(frozen=True, repr=False)
+class SplitSummary(RunResult):
+    """What ``split`` did. Sizes in bytes, times in seconds; ``notes`` are sentences for the user.
+
+    ``node_splits`` and ``edge_splits``: how many rows of each type that was split are in ``train``, ``valid``, ``test`` and in
+    no part (``none``).
+    """
+
+    out: str
+    by: str
+    num_nodes: Mapping[str, int]
+    num_edges: Mapping[str, int]
+    num_parts: int
+    node_splits: Mapping[str, Mapping[str, int]]
+    edge_splits: Mapping[str, Mapping[str, int]]
+    input_bytes: int
+    output_bytes: int
+    elapsed_s: float
+    peak_memory_bytes: int
+    stage_s: Mapping[str, float] = field(default_factory=dict)
+    spilled_bytes: int = 0
+    notes: tuple[str, ...] = ()
+
+    def card(self) -> Card:
+        """See ``Showable``."""
+        return self.card_of(f"{self.out}: {self.graph_words()}, split by {self.by}", self.work_words(), *self.split_lines())
+
+    def split_lines(self) -> list[str]:
+        """Say what is in which part: a line for each type."""
+        kinds = (("node", self.node_splits), ("edge", self.edge_splits))
+        return [_split_line(kind, name, parts) for kind, splits in kinds for name, parts in splits.items()]
+
+
+def _split_line(kind: str, name: str, parts: Mapping[str, int]) -> str:
+    counts = [f"{number:,} {part}" for part, number in parts.items() if part != "none"]
+    rest = [f"{parts['none']:,} in no part"] if parts["none"] else []
+    return f"{kind} type {name!r}: {', '.join([*counts, *rest])}"

@@ -1,0 +1,57 @@
+"""``graphprep split``: its stages in order."""
+
+from __future__ import annotations
+
+import contextlib
+
+from graphprep.model.metadata import METADATA_NAME
+from graphprep.model.options.split import SplitOptions, SplitSummary
+from graphprep.model.protocols import Reporter
+from graphprep.rewrite.run import StoreRun, array_bytes, refuse_same
+from graphprep.rewrite.split.parts import PartFinder
+from graphprep.rewrite.split.rules import read_rules
+from graphprep.rewrite.split.write import SplitWriter
+from graphprep.storage.write.publish import StoreWriter
+from graphprep.store.items import check_arrays
+from graphprep.store.room import DiskNeed, compare_disk
+from graphprep.store.write import provenance
+
+
+def split(
+    store: str, out: str, shares: str = "", options: SplitOptions | None = None, reporter: Reporter | None = None
+) -> SplitSummary:
+    """Write the store at ``store`` again to ``out``, with a column that says which rows are train, valid and test.
+
+    Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``.
+    """
+    options = options or SplitOptions()
+    with contextlib.ExitStack() as stack:
+        run = StoreRun(store, out, options.run, reporter, stack)
+        refuse_same(store, out)
+        memory, source = run.plan_memory(), run.open_store()
+        rules = read_rules(source.metadata, shares, options)
+        compare_disk(out, run.tmp_dir, DiskNeed(0, sum(array_bytes(source))), run.reporter)
+        writer = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
+        for part in range(source.metadata.num_parts):
+            check_arrays(source, part)
+        room = run.room(memory, source.metadata)
+        needs = tuple(room.needs())
+        run.ledger.begin("split", needs)
+        finder = PartFinder(source, rules, room)
+        splits = finder.find()
+        run.ledger.begin("copy", needs)
+        step = SplitWriter(source, writer, splits, room, run.reporter)
+        step.copy()
+        step.write_splits()
+        run.ledger.begin("publish", needs)
+        inputs = [run.storage.join(store, METADATA_NAME)]
+        metadata = step.finish(lambda: provenance(inputs, run.storage, run.elapsed_s, run.device.name))
+        counts = {one.owner: one.count() for one in splits}
+        return SplitSummary(
+            **run.told(source, metadata, writer.num_bytes, room),
+            by=options.by,
+            num_parts=metadata.num_parts,
+            node_splits={owner.name: parts for owner, parts in counts.items() if owner.is_node},
+            edge_splits={owner.name: parts for owner, parts in counts.items() if not owner.is_node},
+            notes=tuple(finder.notes),
+        )
