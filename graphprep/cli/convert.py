@@ -168,6 +168,14 @@ class StoreFlags:
     )
     seed: Annotated[int, _of_store("Seed of --partition-by random, and of the shares of --split.", metavar="N")] = 0
     overwrite: Annotated[OverwriteStore, FIRST] = False
+    resume: Annotated[
+        bool,
+        _of_store(
+            "Go on where an interrupted run of this command stopped; what is finished is kept until OUT is whole.",
+            "--resume",
+            default=False,
+        ),
+    ] = False
     allow_empty: Annotated[
         bool, _of_store("With --overwrite, let an empty input replace a store, too.", "--allow-empty", default=False)
     ] = False

@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,8 @@ from graphprep.convert.index.node_spaces import NodeRules
 from graphprep.convert.index.nodes import BeyondError, index_needs, index_nodes
 from graphprep.convert.read.decode import decode_all, decode_needs
 from graphprep.convert.read.locate import Locator
-from graphprep.convert.read.plan import Plan, Planned, decoded_bytes, plan
+from graphprep.convert.read.plan import Planned, decoded_bytes, plan
+from graphprep.convert.resume import Tasks, journal_folder
 from graphprep.convert.roles.settle import complete, settle
 from graphprep.convert.run import Run, begin_run, decode_settings
 from graphprep.convert.shuffle.route import Routed, Routing
@@ -145,7 +146,8 @@ def convert(
     begin = time.perf_counter()
     tmp_dir = options.run.tmp_dir or folder_beside(out)
     with contextlib.ExitStack() as stack:
-        run = stack.enter_context(begin_run(inputs, (out,), options, tmp_dir, reporter))
+        kept = journal_folder(out, tmp_dir)
+        run = stack.enter_context(begin_run(inputs, (out,), options, tmp_dir, reporter, kept if options.resume else None))
         ledger, memory = run.ledger, run.memory
         writer = target = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
         if rewrite is not None:
@@ -181,6 +183,9 @@ def convert(
             )
             metadata = rewrite(made)
         ledger.end()
+        kept.is_done = True
+        if not options.resume:
+            kept.remove()  # of an interrupted run, which nothing will continue
         summary = _summary(out, run, prepared, target.num_bytes, time.perf_counter() - begin)
         if rewrite is not None:
             summary = replace(summary, num_nodes=metadata.num_nodes_by_type(), num_edges=metadata.num_edges_by_type())
@@ -241,18 +246,55 @@ def _run_skipping(run: Run, most_errors: int | None, disk: DiskRules | None) -> 
 
 def _run_stages(run: Run, rejects: Rejects | None, disk: DiskRules | None) -> Prepared:
     """Plan, decode and index the input, and scatter it to buckets."""
-    options, memory, ledger = run.options, run.memory, run.ledger
+    memory, ledger = run.memory, run.ledger
     folders = (None, None) if disk is None else (disk.out, disk.tmp_dir)
-    known = plan(run.inputs, options, run.storage, memory, ledger, folders)
+    known = plan(run.inputs, run.options, run.storage, memory, ledger, folders)
     if disk is not None:
         check_disk(known.input, run.storage, disk, ledger.reporter)
-    decoded, index, locator = _index_input(run, known, rejects)
+    tasks = Tasks(run, known, rejects)
+    indexed = cache(lambda: tasks.do("index", lambda: _index_input(tasks), ends=("decode",)))
+    kernels = run.device.kernels(tasks.do("count", lambda: indexed().decoded.num_edges), memory, ledger)
+    done = tasks.do("shuffle", lambda: _shuffle(tasks, indexed(), kernels), ends=("index",), kernels=kernels)
+    # What was guessed of the input is in the summary where the reporter tells nobody.
+    untold = known.input.sources.messages if getattr(ledger.reporter, "is_quiet", False) else ()
+    num_skipped = 0 if rejects is None else rejects.num
+    rows = (done.decoded, done.index, done.routed, done.nodes, done.edges)
+    return Prepared(known.input, *rows, num_skipped, done.most_bytes, kernels, done.parts, done.role_notes, untold)
+
+
+@dataclass(frozen=True, eq=False)
+class _Indexed:
+    """What decoding and indexing made."""
+
+    decoded: Decoded
+    index: NodeIndex
+    locator: Locator
+
+
+@dataclass(frozen=True, eq=False)
+class _Shuffled:
+    """What is there once all rows are in their buckets: see ``Prepared``."""
+
+    decoded: Decoded
+    index: NodeIndex
+    routed: Routed
+    nodes: list[TypedNodes]
+    edges: list[TypedEdges]
+    most_bytes: int
+    parts: tuple[Parts, ...] = ()
+    role_notes: tuple[str, ...] = ()
+
+
+def _shuffle(tasks: Tasks, indexed: _Indexed, kernels: Kernels) -> _Shuffled:
+    """Scatter all rows, settle types and columns, and give these their roles."""
+    run, known = tasks.run, tasks.known
+    options, memory, ledger, decoded, index = run.options, run.memory, run.ledger, indexed.decoded, indexed.index
     flags, roles = (*known.flags, *_format_flags(decoded)), known.roles
     if flags and known.fixed is None:
         roles = match_types(flags, index.type_names)
-    kernels = run.device.kernels(decoded.num_edges, memory, ledger)
     routing = Routing(
-        kernels, decoded, index, options, memory, run.pool, locator, ledger.reporter, rejects, known.schema, roles
+        *(kernels, decoded, index, options, memory, run.pool, indexed.locator, ledger.reporter, tasks.rejects),
+        *(known.schema, roles),
     )
     raw_id_bytes = sum(raw.num_bytes(0) for raw in index.raw_runs.values())
     amounts = replace(Amounts.of(decoded), num_nodes=sum(index.num_nodes), raw_id_bytes=raw_id_bytes)
@@ -272,18 +314,14 @@ def _run_stages(run: Run, rejects: Rejects | None, disk: DiskRules | None) -> Pr
 
         columns = {edge.name: [column.schema for column in edge.columns] for edge in edges}
         check_edge_id_columns(columns, options.edge_id_col, "--edge-id-col")
-    # What was guessed of the input is in the summary where the reporter tells nobody.
-    untold = known.input.sources.messages if getattr(ledger.reporter, "is_quiet", False) else ()
-    most = amounts.most_bytes
-    prepared = Prepared(known.input, decoded, index, routing.routed, nodes, edges, 0, most, kernels, untold=untold)
-    if roles.owners:
-        from graphprep.convert.roles.role_columns import RoleGiver
+    done = _Shuffled(decoded, index, routing.routed, nodes, edges, amounts.most_bytes)
+    if not roles.owners:
+        return done
+    from graphprep.convert.roles.role_columns import RoleGiver
 
-        giver = RoleGiver(routing, run.storage, nodes, edges, known.fixed)
-        giver.give(roles)
-        parts, notes = tuple(giver.parts), tuple(giver.notes)
-        prepared = replace(prepared, nodes=giver.nodes, edges=giver.edges, parts=parts, role_notes=notes)
-    return prepared if rejects is None else replace(prepared, num_skipped=rejects.num)
+    giver = RoleGiver(routing, run.storage, nodes, edges, known.fixed)
+    giver.give(roles)
+    return replace(done, nodes=giver.nodes, edges=giver.edges, parts=tuple(giver.parts), role_notes=tuple(giver.notes))
 
 
 def check_disk(planned: Planned, storage: Storage, rules: DiskRules, reporter: Reporter) -> None:
@@ -315,21 +353,27 @@ def _format_flags(decoded: Decoded) -> tuple[RoleFlag, ...]:
     return tuple(flags)
 
 
-def _index_input(run: Run, known: Plan, rejects: Rejects | None) -> tuple[Decoded, NodeIndex, Locator]:
+def _index_input(tasks: Tasks) -> _Indexed:
     """Decode and index; again with other keys, should two names have the same one."""
+    run, known = tasks.run, tasks.known
     options, memory, ledger, planned = run.options, run.memory, run.ledger, known.input
     settings = decode_settings(run, known)
     decoder, sources, seed = planned.decoder, planned.sources, 0
-    while True:
+
+    def decode() -> tuple[Decoded, Locator]:
         most = decoded_bytes(planned)
         ledger.begin("decode", (*decode_needs(settings, most), memory.runs(most)), total_bytes=planned.total_bytes)
-        decoded = decode_all(decoder, sources, run.storage, run.pool, settings, ledger.reporter, rejects, planned.replan, seed)
-        locator = Locator(decoded, run.storage, settings)
+        rows = (run.storage, run.pool, settings, ledger.reporter, tasks.rejects, planned.replan, seed)
+        decoded = decode_all(decoder, sources, *rows)
+        return decoded, Locator(decoded, run.storage, settings)
+
+    while True:
+        decoded, locator = decode() if seed else tasks.do("decode", decode)
         ledger.begin("index", (*index_needs(Amounts.of(decoded), memory.cap_bytes), memory.runs()))
         type_order = None if known.schema is None else known.schema.node_types
         rules = NodeRules(partial(_partition_function, run, decoded, known.room), options, memory, type_order)
         try:
-            return decoded, index_nodes(decoded, rules, run.pool), locator
+            return _Indexed(decoded, index_nodes(decoded, rules, run.pool), locator)
         except BeyondError as error:
             raise _beyond(decoded, locator, error) from None
         except KeyCollisionError:

@@ -15,6 +15,7 @@ from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import QuietReporter, Reporter
 from graphprep.storage.read.urls import Storage
+from graphprep.storage.spill.journal import KeptFolder
 from graphprep.storage.spill.runs import SpillPool
 
 _MOST_GROUP = 16 << 20  # of text whose edges are scattered at once: some 2^20, a thousand for every bucket
@@ -23,7 +24,7 @@ _AHEAD_BLOCKS = 4  # of a remote table, as stored, fetched while it is read
 
 
 class Run(NamedTuple):
-    """What the stages of a run work with."""
+    """What the stages of a run work with. ``kept`` holds what its tasks make, where that is to outlive the run."""
 
     inputs: Sequence[str]
     options: ConvertOptions
@@ -33,11 +34,17 @@ class Run(NamedTuple):
     pool: SpillPool
     device: RunDevice
     sampler: PeakSampler
+    kept: KeptFolder | None
 
 
 @contextlib.contextmanager
 def begin_run(
-    inputs: Sequence[str], out: tuple[str, ...], options: ConvertOptions, tmp_dir: str | None, reporter: Reporter | None
+    inputs: Sequence[str],
+    out: tuple[str, ...],
+    options: ConvertOptions,
+    tmp_dir: str | None,
+    reporter: Reporter | None,
+    kept: KeptFolder | None = None,
 ) -> Iterator[Run]:
     """Open what a run works with, and share out the memory."""
     with (
@@ -52,8 +59,8 @@ def begin_run(
         ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter, sampler)
         storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
         storage.record_bytes = record_bytes(memory.limit_bytes)
-        with SpillPool(memory.pool_bytes, tmp_dir) as pool:
-            yield Run(inputs, options, storage, memory, ledger, pool, device, sampler)
+        with SpillPool(memory.pool_bytes, tmp_dir if kept is None else kept) as pool:
+            yield Run(inputs, options, storage, memory, ledger, pool, device, sampler, kept)
 
 
 def decode_settings(run: Run, known: Plan) -> DecodeSettings:

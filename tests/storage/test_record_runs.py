@@ -131,7 +131,7 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path, monkeypatch):
         def full(*_):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("graphprep.storage.spill.records._write_all", full)
+        monkeypatch.setattr("graphprep.storage.spill.segments.Appender.write", full)
         with pytest.raises(StorageError, match="space"):
             runs.spill()
         assert _contents(runs) == [[(records.tolist(), 0, None)]]

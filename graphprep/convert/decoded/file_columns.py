@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -62,8 +63,7 @@ class FileColumn:
 
     def add(self, storage: Storage, span: Span, array: PlainArray) -> None:
         """Append the rows of a file."""
-        url = span.url
-        self._files.append(_File(url, lambda: storage.open_stored(url), array.data_start))
+        self._files.append(_File(span.url, partial(storage.open_stored, span.url), array.data_start))
         self._firsts.append(self.num_rows)
         self.num_rows += array.num_rows
 

@@ -57,6 +57,17 @@ class Rejects:
         self._file.seek(0)
         self._file.truncate()
 
+    def state(self) -> tuple[int, list[bytes]]:
+        """Return what ``restore`` takes."""
+        return self.num, list(self.pieces())
+
+    def restore(self, state: tuple[int, list[bytes]]) -> None:
+        """List what was listed in an earlier run."""
+        self.clear()
+        self.num = state[0]
+        for piece in state[1]:
+            self._file.write(piece)
+
     def pieces(self) -> Iterator[bytes]:
         """Yield the lines, in pieces of bounded size."""
         self._file.seek(0)

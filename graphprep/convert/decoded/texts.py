@@ -287,6 +287,11 @@ class TextIndexer:
         """Return the repeated records, ascending; complete once ``sorted`` is exhausted."""
         return np.sort(np.concatenate(self._duplicates)) if self._duplicates else np.zeros(0, np.int64)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is left to know once all texts lie in sorted runs."""
+        self._flush()
+        return self.__dict__
+
     def close(self) -> None:
         """Drop everything."""
         for run in self._runs:

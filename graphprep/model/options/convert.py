@@ -25,7 +25,8 @@ class ConvertOptions:
     ``max_errors`` is a number of records, or a share (``"5%"``); with fewer than ``min_nodes`` or ``min_edges`` in all the run
     fails, and with an empty input where a store would be replaced, unless ``allow_empty``. ``drop_self_loops``, ``dedup``,
     ``undirected`` and ``largest_component`` are operations of ``transform``, in this order. ``edge_id_col`` names columns that
-    are the edges' own IDs, so that a run ends where one is not there, or has no whole number for each edge.
+    are the edges' own IDs, so that a run ends where one is not there, or has no whole number for each edge. ``resume`` goes on
+    where an interrupted run of the same call stopped.
     """
 
     format: str | None = None
@@ -66,6 +67,7 @@ class ConvertOptions:
     dedup: bool = False
     drop_self_loops: bool = False
     largest_component: bool = False
+    resume: bool = False
     run: RunOptions = field(default_factory=RunOptions)
 
     @cached_property

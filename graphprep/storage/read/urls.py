@@ -12,6 +12,7 @@ import posixpath
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -188,6 +189,16 @@ class Storage:
             raise_plain(error, url)
         return -1 if info.get("size") is None else int(info["size"])
 
+    def stamp(self, url: str) -> str:
+        """Return what changes when a file does, for people: its size, and when it was changed or what a server tells."""
+        num_bytes, path = self.size(url), self._readable_path(url)
+        changed = self._pins[url].tag if path is None and url in self._pins else ""
+        if path is not None:
+            with plain_words(url):
+                seconds, rest = divmod(Path(path).stat().st_mtime_ns, 10**9)
+            changed = f"{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(seconds))}.{rest:09} UTC"
+        return f"{num_bytes:,} bytes" + (f" ({changed})" if changed else "")
+
     def head(self, url: str, num_bytes: int) -> bytes:
         """Return the first bytes, decompressed, without a UTF-8 BOM."""
         with self.open(url) as handle:
@@ -308,6 +319,10 @@ class Storage:
         """Return whether a stream is still on its way: nobody knows its size yet."""
         self._readable_path(url)
         return url in self._spools and not self._spools[url].is_complete
+
+    def is_spooled(self, url: str) -> bool:
+        """Return whether what is read could be read but once, or was in memory, and was copied."""
+        return url in self._spools or url in self.origins
 
     def list_dir(self, url: str) -> tuple[DirEntry, ...]:
         """List a folder, not recursively, in the order of the names' UTF-8 bytes."""

@@ -7,7 +7,6 @@ import os
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +14,8 @@ from numpy.typing import NDArray
 
 from graphprep.model.buffers import Buffers
 from graphprep.storage.faults import plain_words
-from graphprep.storage.private import TMP_DIR_OPTION
 from graphprep.storage.spill.runs import SpillPool, read_into
+from graphprep.storage.spill.segments import SegmentFile
 
 Records = NDArray[np.uint64]  # [n, words]
 _WORD_BYTES = 8
@@ -102,11 +101,9 @@ class RecordRuns:
         self.layouts: list[Any] = []  # of every segment
         self._pool = pool
         self._segments: list[_Segment] = []
-        self._path: Path | None = None
-        self._file_bytes = 0
+        self._file = SegmentFile(pool.folder)
         self._table: _Table | None = None
         self._offsets: NDArray[Any] = np.zeros((0, num_buckets + 1), np.uint32)  # of all segments, once they are asked for
-        self._descriptor = -1
         self._buffers: list[NDArray[np.uint64]] = []
         with pool.lock:
             pool.runs.add(self)
@@ -146,7 +143,7 @@ class RecordRuns:
             records, offsets = segment.records, segment.offsets.astype(np.int64)
         if records is None:
             records = np.empty((int(offsets[-1]), segment.words), np.uint64)
-            read_into(self._reader()[0], records, segment.at, str(self._path))
+            read_into(self._reader()[0], records, segment.at, str(self._file.path))
         return records, offsets
 
     def read(self, bucket: int, ids: tuple[int, int] | None = None, most_records: int = 1 << 62) -> Iterator[RecordPiece]:
@@ -156,7 +153,7 @@ class RecordRuns:
         Segments are joined up to ``most_records``.
         """
         with self._pool.lock:
-            segments, path = [(one, one.records) for one in self._segments], self._path
+            segments, path = [(one, one.records) for one in self._segments], self._file.path
         wanted = [
             (segment, records, *segment.bounds(bucket))
             for number, (segment, records) in enumerate(segments)
@@ -225,11 +222,7 @@ class RecordRuns:
     def _reader(self) -> tuple[int, str]:
         """Return the descriptor and the path of the file."""
         with self._pool.lock:
-            path = str(self._path)
-            if self._descriptor < 0:
-                with plain_words(path):
-                    self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-            return self._descriptor, path
+            return self._file.descriptor(), str(self._file.path)
 
     @staticmethod
     def _may_hold(segments: list[tuple[_Segment, Records | None]], number: int, ids: tuple[int, int]) -> bool:
@@ -239,24 +232,22 @@ class RecordRuns:
 
     def spill(self) -> None:
         """Write the oldest segments in memory to the file, a good part of them: little by little, memory is used again."""
-        if self._path is None:
-            self._path = self._pool.new_file()
-        least = max(self.in_memory_bytes // 4, self._pool.cap_bytes // 8)
-        offset, freed = self._file_bytes, 0
+        self._write(max(self.in_memory_bytes // 4, self._pool.cap_bytes // 8))
+
+    def _write(self, least_bytes: int) -> None:
+        """Write the oldest segments in memory, so many bytes of them."""
+        before, freed = self._file.num_bytes, 0
         written: list[tuple[_Segment, int]] = []
-        # A failure leaves the bytes behind offset unnamed, and everything in memory.
-        with plain_words(str(self._path.parent), TMP_DIR_OPTION), self._path.open("ab", buffering=0) as file:
-            file.truncate(offset)
+        with self._file.appending() as file:  # a failure leaves everything in memory
             for segment in self._segments:
-                if segment.records is not None and freed < least:
-                    written.append((segment, offset))
-                    offset += _write_all(file, segment.records)
+                if segment.records is not None and freed < least_bytes:
+                    written.append((segment, file.num_bytes))
+                    file.write(segment.records)
                     freed += segment.records.nbytes
         for segment, at in written:
             segment.at, segment.records = at, None
         self._table = None
-        self._pool.spilled_bytes += offset - self._file_bytes
-        self._file_bytes = offset
+        self._pool.spilled_bytes += self._file.num_bytes - before
         self._pool.in_memory_bytes -= freed
         self.in_memory_bytes -= freed
 
@@ -269,13 +260,22 @@ class RecordRuns:
             self._segments, self._table, self._buffers = [], None, []
             self._offsets = self._offsets[:0]
             self.num_records = np.zeros(self.num_records.size, np.int64)
-            path, self._path, self._file_bytes = self._path, None, 0
-            if self._descriptor >= 0:
-                os.close(self._descriptor)
-                self._descriptor = -1
-            if path is not None:
-                with contextlib.suppress(OSError):
-                    path.unlink()
+            self._file.drop()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what these runs are known by once all records lie in their file."""
+        with self._pool.lock:
+            if self.in_memory_bytes:
+                self._write(self.in_memory_bytes)
+            none = np.zeros((0, self.num_buckets + 1), np.uint32)
+            return self.__dict__ | {"_file": self._file.segment, "_table": None, "_offsets": none, "_buffers": []}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Open the file. Raises what ``SegmentFile.open`` raises."""
+        self.__dict__ |= state
+        self._file = SegmentFile.open(self._pool.folder, state["_file"])
+        with self._pool.lock:
+            self._pool.runs.add(self)
 
 
 def _alike(parts: list[_Part], most_records: int) -> Iterator[list[_Part]]:
@@ -318,11 +318,3 @@ def _join(parts: list[_Part], descriptor: int, path: str) -> RecordPiece:
                     read_into(descriptor, joined[at:behind], offset, path)
             at = behind
     return RecordPiece(joined, starts, bases, first.layout)
-
-
-def _write_all(file: Any, records: Records) -> int:
-    view = records.reshape(-1).view(np.uint8).data
-    done = 0
-    while done < len(view):  # one call takes at most 2 GiB
-        done += file.write(view[done:])
-    return done

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import threading
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.storage.faults import plain_words
-from graphprep.storage.private import TMP_DIR_OPTION, PrivateFolder
+from graphprep.storage.spill.segments import Appender, SegmentFile, SegmentFolder, TemporaryFolder
 
 Chunk = TypeVar("Chunk", bound=Iterable[Any])
 _Arrays = tuple[Any, ...]  # of a chunk
@@ -25,7 +24,6 @@ _Layout = tuple[tuple[str, tuple[int, ...]] | None, ...]
 _Extent = tuple[_Layout, int, Sequence[int]]  # its layout, where it begins, and the lengths of the arrays that are there
 
 _ARRAY_BYTES = 128  # what an array takes beside its data; with many small chunks that is most of it
-_BUFFER_BYTES = 1 << 20
 _EXTENT_BYTES = 8 << 20  # small chunks are joined up to here, so that what a reader gets stays bounded
 _LEAST_EXTENT_BYTES = 256 << 10
 _EXTENT_SHARE = 8  # of the pool: readers make several times an extent of it
@@ -78,18 +76,18 @@ class Spillable(Protocol):
 class SpillPool:
     """Memory that ``Runs`` share: at most about ``cap_bytes`` of it, what goes beyond lies in files.
 
-    The files stand in a private folder, made in ``folder`` (or the system's place for temporary files) when first needed, and
-    removed on leaving the context. ``runs`` are those that share it; who adds or removes one holds ``lock``.
+    The files stand in ``folder``; a path (None: the system's place for temporary files) is where one for this run alone is made
+    when it is first needed, and removed on leaving the context. ``runs`` are those that share it; who adds or removes one holds
+    ``lock``.
     """
 
-    def __init__(self, cap_bytes: int, folder: str | None = None) -> None:
+    def __init__(self, cap_bytes: int, folder: str | SegmentFolder | None = None) -> None:
         self.cap_bytes = cap_bytes
+        self.folder = TemporaryFolder(folder) if folder is None or isinstance(folder, str) else folder
         self.in_memory_bytes = 0
         self.spilled_bytes = 0
         self.runs: set[Spillable] = set()
         self.lock = threading.RLock()
-        self._folder = PrivateFolder(folder)
-        self._num_files = 0
 
     def __enter__(self) -> SpillPool:
         return self
@@ -97,7 +95,7 @@ class SpillPool:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for runs in list(self.runs):
             runs.close()
-        self._folder.remove()
+        self.folder.remove()
 
     def account(self, num_bytes: int) -> None:
         """Count bytes in memory, and spill the largest runs until they are within the cap; ``lock`` is held."""
@@ -107,11 +105,6 @@ class SpillPool:
             if not largest.in_memory_bytes:
                 return
             largest.spill()
-
-    def new_file(self) -> Path:
-        """Return the path of a new file in the private folder, which is made where it is not there yet."""
-        self._num_files += 1
-        return Path(self._folder.make()) / f"runs-{self._num_files}"
 
 
 class Runs(Generic[Chunk]):
@@ -136,8 +129,7 @@ class Runs(Generic[Chunk]):
         self._extents: dict[int, _Extents] = {}  # of the buckets that lie in the file, at least in part
         self._layouts: dict[_Layout, int] = {}
         self._num_bytes = [0] * num_buckets
-        self._path: Path | None = None
-        self._file_bytes = 0
+        self._file = SegmentFile(pool.folder)
         with pool.lock:  # another thread may be looking for the largest ones
             pool.runs.add(self)
 
@@ -164,7 +156,7 @@ class Runs(Generic[Chunk]):
         each chunk that lies there, for readers of many runs side by side.
         """
         with self._pool.lock:
-            memory, path = list(self._memory.get(bucket, ())), self._path
+            memory, path = list(self._memory.get(bucket, ())), self._file.path
             spilled = self._extents[bucket].read(list(self._layouts)) if bucket in self._extents else iter(())
             extent = next(spilled, None)  # the list as it is now
             if consume:  # what is left to the reader is not worth being spilled any more
@@ -203,7 +195,7 @@ class Runs(Generic[Chunk]):
             self.in_memory_bytes -= freed
             self._pool.in_memory_bytes -= freed
             if self._extents.pop(bucket, None) is not None and not self._extents:
-                self._remove_file()
+                self._file.drop()
 
     def close(self) -> None:
         """Drop everything."""
@@ -214,39 +206,40 @@ class Runs(Generic[Chunk]):
             self._memory.clear()
             self._extents.clear()
             self._num_bytes = [0] * len(self._num_bytes)
-            if self._path is not None:
-                self._remove_file()
-
-    def _remove_file(self) -> None:
-        path, self._path, self._file_bytes = self._path, None, 0
-        if path is not None:
-            with contextlib.suppress(OSError):
-                path.unlink()
+            self._file.drop()
 
     def spill(self) -> None:
         """Write all chunks in memory to the file, bucket after bucket."""
-        if self._path is None:
-            self._path = self._pool.new_file()
         written: list[tuple[int, _Extents]] = []
-        offset = self._file_bytes
+        before = self._file.num_bytes
         most = min(_EXTENT_BYTES, max(_LEAST_EXTENT_BYTES, self._pool.cap_bytes // _EXTENT_SHARE)) if self._coalesce else -1
-        # A failure leaves the bytes behind offset unnamed, and everything in memory.
-        with plain_words(str(self._path.parent), TMP_DIR_OPTION), self._path.open("ab", buffering=_BUFFER_BYTES) as file:
-            file.truncate(offset)
+        with self._file.appending() as file:  # a failure leaves everything in memory
             for bucket, chunks in sorted(self._memory.items()):
                 extents = _Extents()
                 for layout, group in _group_chunks(chunks, most):
-                    lengths, num_bytes = _write_group(file, group)
-                    extents.add(self._layouts.setdefault(layout, len(self._layouts)), offset, lengths)
-                    offset += num_bytes
+                    offset = file.num_bytes
+                    extents.add(self._layouts.setdefault(layout, len(self._layouts)), offset, _write_group(file, group))
                 written.append((bucket, extents))
         for bucket, extents in written:
             self._extents.setdefault(bucket, _Extents()).extend(extents)
         self._memory.clear()
-        self._pool.spilled_bytes += offset - self._file_bytes
-        self._file_bytes = offset
+        self._pool.spilled_bytes += self._file.num_bytes - before
         self._pool.in_memory_bytes -= self.in_memory_bytes
         self.in_memory_bytes = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what these runs are known by once all chunks lie in their file."""
+        with self._pool.lock:
+            if self._memory:
+                self.spill()
+            return self.__dict__ | {"_file": self._file.segment, "_leaving_bytes": 0}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Open the file. Raises what ``SegmentFile.open`` raises."""
+        self.__dict__ |= state
+        self._file = SegmentFile.open(self._pool.folder, state["_file"])
+        with self._pool.lock:
+            self._pool.runs.add(self)
 
 
 def _held_bytes(chunk: _Arrays) -> int:
@@ -277,21 +270,15 @@ def _group_chunks(chunks: list[_Arrays], extent_bytes: int) -> Iterator[tuple[_L
     yield group_layout, group
 
 
-def _write_group(file: Any, chunks: list[_Arrays]) -> tuple[list[int], int]:
-    """Write chunks as one, array by array; return the lengths of those that are there and the number of bytes."""
+def _write_group(file: Appender, chunks: list[_Arrays]) -> list[int]:
+    """Write chunks as one, array by array; return the lengths of those that are there."""
     lengths = []
-    num_bytes = 0
     for arrays in zip(*chunks, strict=True):
-        if arrays[0] is None:
-            continue
-        length = 0
-        for one in arrays:
-            length += one.shape[0]
-            num_bytes += one.nbytes
-            if one.size:
-                file.write(one.reshape(-1).view(np.uint8).data)
-        lengths.append(length)
-    return lengths, num_bytes
+        if arrays[0] is not None:
+            lengths.append(sum(map(len, arrays)))
+            for one in arrays:
+                file.write(one)
+    return lengths
 
 
 def _read_extents(path: Path, extents: Iterator[_Extent], stays_open: bool) -> Iterator[_Arrays]:

@@ -1,0 +1,94 @@
+"""Runs that go on where an interrupted one stopped: where their journal lies, and what must be the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from graphprep.convert.decoded.rejects import Rejects
+from graphprep.convert.read.plan import Plan
+from graphprep.convert.run import Run
+from graphprep.model.errors import UsageError
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.version import __version__
+from graphprep.storage.faults import display_url
+from graphprep.storage.read.urls import local_path
+from graphprep.storage.spill.journal import Journal, KeptFolder
+from graphprep.store.assign import PARTITION_METHODS, PYTHON_PREFIX
+
+if TYPE_CHECKING:
+    from graphprep.storage.read.urls import Storage
+
+T = TypeVar("T")
+# They change nothing in what tasks make, or are looked at again at the end.
+_FREE = ("run", "resume", "overwrite", "allow_empty", "min_nodes", "min_edges", "bad_records", "edge_id_col")
+
+
+def journal_folder(out: str, tmp_dir: str | None) -> KeptFolder:
+    """Return the folder for what the tasks of a run with this OUT make, which need not be there."""
+    path = local_path(out)
+    place = str(Path(path).absolute()) if path is not None else out.rstrip("/")
+    digest = hashlib.sha256(place.encode(errors="surrogateescape")).hexdigest()[:16]
+    return KeptFolder(str(Path(tmp_dir or tempfile.gettempdir()) / f".graphprep-resume-{digest}"))
+
+
+class Tasks:
+    """The tasks of a run, each of which is done once by all runs that go on."""
+
+    def __init__(self, run: Run, known: Plan, rejects: Rejects | None) -> None:
+        """Open the journal of a run whose rows are kept.
+
+        Raises UsageError where it was begun with another input or other options.
+        """
+        self.run = run
+        self.known = known
+        self.rejects = rejects
+        self._journal = None if run.kept is None else Journal(run.kept, about_run(run, known), run.ledger.reporter.message)
+
+    def do(self, name: str, make: Callable[[], T], ends: tuple[str, ...] = (), **known: object) -> T:
+        """Return what a task makes; ``known`` are objects in it that another run has, too. See ``Journal.task``."""
+        if self._journal is None:
+            return make()
+        rejects = self.rejects
+
+        def with_rejects() -> tuple[T, Any]:
+            return make(), None if rejects is None else rejects.state()
+
+        own = {"pool": self.run.pool, "storage": self.run.storage, **known}
+        made, rejected = self._journal.task(name, with_rejects, own, ends)
+        if rejects is not None:
+            rejects.restore(rejected)
+        return made
+
+
+def about_run(run: Run, known: Plan) -> dict[str, str]:
+    """Return what must be the same for a run to go on: the version, options, and files. Raises UsageError for a pipe."""
+    options, storage = run.options, run.storage
+    about = {"version": __version__, "input": " ".join(map(display_url, run.inputs))}
+    for name, value in dataclasses.asdict(dataclasses.replace(options, graph=known.input.graph)).items():
+        if name not in _FREE:
+            about[f"option {name}"] = str(value)
+    for url in dict.fromkeys(_files(options, known, storage)):
+        if storage.is_spooled(url):
+            raise UsageError(
+                "--resume needs an input that can be read again", place=display_url(url), fix="write it to a file first"
+            )
+        about[display_url(url)] = storage.stamp(url)
+    return about
+
+
+def _files(options: ConvertOptions, known: Plan, storage: Storage) -> Iterator[str]:
+    """Yield the files that are read."""
+    for span in known.input.sources.spans:
+        yield span.url
+    for flag in known.flags:
+        yield from (storage.join(flag.base, file) if flag.base else file for file in flag.files)
+    given = [options.schema, options.decoder_options.get("decoder_options_file")]
+    by = options.partition_by
+    if by not in PARTITION_METHODS and not by.startswith(PYTHON_PREFIX):
+        given += [entry.url for entry in storage.list_dir(by)] if storage.is_dir(by) else [by]
+    yield from filter(None, given)

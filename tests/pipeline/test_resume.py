@@ -1,0 +1,212 @@
+"""Runs that are interrupted and go on: the same bytes as an undisturbed run's, nothing done twice, nothing left."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from golden.golden_cases import load_cases, read_store
+
+from graphprep.convert.pipeline import convert
+from graphprep.convert.resume import journal_folder
+from graphprep.model.errors import DataError, UsageError
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.run_options import RunOptions
+from graphprep.storage.spill.journal import Journal
+
+TASKS = ("decode", "index", "count", "shuffle")
+by_case = pytest.mark.parametrize("case", load_cases(), ids=lambda case: case.name)
+
+
+class StoppedError(Exception):
+    """The run ends here."""
+
+
+@pytest.fixture
+def stop(monkeypatch):
+    """Let runs end behind a task, the name of which is put in; collects the tasks that were done meanwhile."""
+    wanted: dict[str, str] = {}
+    done: list[str] = []
+    task = Journal.task
+
+    def stopping(self, name, make, known, ends=()):
+        def noted():
+            made = make()
+            done.append(name)
+            return made
+
+        made = task(self, name, noted, known, ends)
+        if wanted.get("behind") == name:
+            raise StoppedError(name)
+        return made
+
+    monkeypatch.setattr(Journal, "task", stopping)
+    return wanted, done
+
+
+@by_case
+def test_a_run_goes_on_behind_every_task(case, tmp_path, stop):
+    wanted, done = stop
+    options = ConvertOptions(**case.resolved_options(), resume=True)
+    inputs, golden = [str(path) for path in case.input_paths], read_store(case.store)
+    for number, name in enumerate(TASKS):
+        wanted["behind"] = name
+        out = tmp_path / name
+        with pytest.raises(StoppedError):
+            convert(inputs, str(out), options)
+        assert not out.exists()
+        before = done.copy()
+        wanted.clear()
+        convert(inputs, str(out), options)
+        assert read_store(out) == golden
+        assert done == [*before, *TASKS[number + 1 :]]
+        done.clear()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(TASKS)
+
+
+LINES = "src,dst\n0,2\n3,1\n1,3\n3,0\n0,3\n"
+
+
+@pytest.fixture
+def stopped(tmp_path, stop):
+    """A run of a small file that ended behind its index: the file, and OUT."""
+    file, out = tmp_path / "edges.csv", tmp_path / "out"
+    file.write_text(LINES)
+    stop[0]["behind"] = "index"
+    with pytest.raises(StoppedError):
+        convert([str(file)], str(out), ConvertOptions(resume=True))
+    stop[0].clear()
+    return file, out
+
+
+def folder_of(out: Path) -> Path:
+    return journal_folder(str(out), str(out.parent)).path
+
+
+def test_other_options_are_refused(stopped):
+    file, out = stopped
+    with pytest.raises(UsageError) as caught:
+        convert([str(file)], str(out), ConvertOptions(partitions=2, resume=True))
+    assert caught.value.message == "--resume: option partitions was None when the run began, and is 2 now"
+    assert caught.value.fix == f"make it what it was, or remove {folder_of(out)} to begin anew"
+
+
+def test_another_input_is_refused(stopped):
+    file, out = stopped
+    os.utime(file, ns=(1, 10**18 + 5))
+    with pytest.raises(UsageError) as caught:
+        convert([str(file)], str(out), ConvertOptions(resume=True))
+    assert caught.value.message.startswith(f"--resume: {file} was 28 bytes (20")
+    assert caught.value.message.endswith("when the run began, and is 28 bytes (2001-09-09 01:46:40.000000005 UTC) now")
+
+
+@pytest.mark.parametrize(("threads", "memory_limit"), [(1, "300MiB"), (3, "1GiB")])
+def test_threads_and_memory_may_be_others(stopped, threads, memory_limit):
+    file, out = stopped
+    convert([str(file)], str(out), ConvertOptions(resume=True, run=RunOptions(memory_limit, threads)))
+    convert([str(file)], str(out.with_name("other")))
+    assert read_store(out) == read_store(out.with_name("other"))
+
+
+@pytest.mark.parametrize("harm", ["flip", "shorten", "remove"])
+def test_what_was_damaged_is_made_again(stopped, stop, harm):
+    file, out = stopped
+    for segment in folder_of(out).glob("segment-*"):
+        data = segment.read_bytes()
+        if harm == "remove":
+            segment.unlink()
+        else:
+            segment.write_bytes(data[:-1] + bytes([data[-1] ^ 1]) * (harm == "flip"))
+    stop[1].clear()
+    convert([str(file)], str(out), ConvertOptions(resume=True))
+    assert stop[1] == list(TASKS)
+    convert([str(file)], str(out.with_name("other")))
+    assert read_store(out) == read_store(out.with_name("other"))
+
+
+def test_a_journal_that_was_cut_counts_for_nothing(stopped, stop):
+    file, out = stopped
+    journal = folder_of(out) / "journal.json"
+    journal.write_text(journal.read_text()[:-9])
+    stop[1].clear()
+    convert([str(file)], str(out), ConvertOptions(resume=True))
+    assert stop[1] == list(TASKS)
+    assert not folder_of(out).exists()
+
+
+def test_a_folder_that_others_can_write_to_is_not_trusted(stopped):
+    file, out = stopped
+    folder_of(out).chmod(0o770)
+    with pytest.raises(UsageError, match="is not a folder of yours alone"):
+        convert([str(file)], str(out), ConvertOptions(resume=True))
+
+
+def test_a_run_without_the_flag_begins_anew_and_leaves_nothing(stopped, stop):
+    file, out = stopped
+    stop[1].clear()
+    convert([str(file)], str(out))
+    assert stop[1] == []
+    assert not folder_of(out).exists()
+
+
+def test_a_run_that_fails_before_any_task_is_done_leaves_nothing(tmp_path):
+    file = tmp_path / "edges.csv"
+    file.write_text(LINES + "x,y\n")
+    with pytest.raises(DataError):
+        convert([str(file)], str(tmp_path / "out"), ConvertOptions(format="edges", resume=True))
+    assert [path.name for path in tmp_path.iterdir()] == ["edges.csv"]
+
+
+def test_skipped_records_are_listed_once(tmp_path, stop):
+    file, bad = tmp_path / "edges.csv", tmp_path / "bad.jsonl"
+    file.write_text(LINES + "4,x\n")
+    options = ConvertOptions(format="edges", resume=True, on_error="skip", bad_records=str(bad))
+    stop[0]["behind"] = "shuffle"
+    with pytest.raises(StoppedError):
+        convert([str(file)], str(tmp_path / "out"), options)
+    stop[0].clear()
+    summary = convert([str(file)], str(tmp_path / "out"), options)
+    assert summary.num_skipped == 1
+    assert json.loads(bad.read_text()) == {"place": f"{file}:7:3", "reason": "field 'dst' must be an integer, found 'x'"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_runs_go_on_to_the_same_bytes(tmp_path, seed):
+    """Killed again and again, at moments that the seed chooses, until one run comes to its end."""
+    rng = np.random.default_rng(seed)
+    folder, file = tmp_path / "made", tmp_path / "edges.csv"
+    ends = rng.integers(0, 5_000, (200_000, 2))
+    file.write_text("src,dst,weight\n" + "".join(f"n{src},n{dst},{src % 7}.5\n" for src, dst in ends.tolist()))
+    folder.mkdir()
+    command = [sys.executable, "-m", "graphprep", "convert", str(file), "--id-type", "string", "--memory-limit", "200MiB"]
+    subprocess.run([*command, str(tmp_path / "whole")], check=True, capture_output=True)
+    begin = time.monotonic()
+    subprocess.run([*command, str(folder / "first"), "--resume"], check=True, capture_output=True)
+    took = time.monotonic() - begin
+    for most in [*[took] * 6, 1e3]:
+        with subprocess.Popen([*command, str(folder / "out"), "--resume"], stderr=subprocess.PIPE) as run:
+            try:
+                _, said = run.communicate(timeout=float(rng.uniform(0, most)))
+            except subprocess.TimeoutExpired:
+                run.kill()
+                continue
+        assert run.returncode in (0, 2), said
+        if run.returncode == 0:
+            break
+    assert b"the output exists" in said or run.returncode == 0, said
+    assert read_store(folder / "out") == read_store(tmp_path / "whole")
+    assert sorted(path.name for path in folder.iterdir() if "graphprep-lock" not in path.name) == ["first", "out"]
+
+
+def test_a_pipe_is_refused(tmp_path):
+    command = [sys.executable, "-m", "graphprep", "convert", "-", str(tmp_path / "out"), "--resume", "--format", "edges"]
+    done = subprocess.run(command, input=LINES, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "error: -: --resume needs an input that can be read again" in done.stderr
