@@ -46,6 +46,7 @@ _VARIES = (
     (re.compile(r"(partitions?), .*, in [\d.:]+( s)?$", re.M), r"\1 in TIME"),
     (re.compile(r"raise --memory-limit to \d+MiB"), "raise --memory-limit to SIZE"),
     (re.compile(r"in [\d.]+s$", re.M), "in TIME"),
+    (re.compile(r"compared in [\d.:]+( s)?$", re.M), "compared in TIME"),
     (re.compile(r'"time": "[^"]*"'), '"time": "T"'),
     (re.compile(rf'"({_TIMES})": [\d.e+-]+'), r'"\1": N'),
 )

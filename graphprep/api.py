@@ -29,6 +29,7 @@ from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import STDIN, Storage, local_path
 
 if TYPE_CHECKING:
+    from graphprep.against.report import AgainstReport
     from graphprep.convert.memory.graph import MemoryGraph
     from graphprep.convert.pipeline import InputReport
     from graphprep.graph.graph import Graph
@@ -172,11 +173,13 @@ def validate(
     reporter: Reporter | None = None,
     *,
     max_faults: int = _MAX_FAULTS,
+    against: Place | Sequence[Place] | None = None,
     **given: Any,
-) -> StoreReport | InputReport:
+) -> StoreReport | InputReport | AgainstReport:
     """Check a store against its schema and invariants, or decode, index and resolve raw inputs without writing anything.
 
     A store's faults come in the report, the first ``max_faults`` of them; those of raw inputs are raised as GraphprepError.
+    With ``against``, raw inputs or a provenance.json that names them, the store is also compared with what they say.
     ``given`` are fields of ``ConvertOptions``.
     """
     max_faults = check_value("max_faults", max_faults, int)
@@ -186,8 +189,16 @@ def validate(
             if _names_store(storage, urls):
                 from graphprep.validate.check import check_store
 
-                _refuse_input_options(options)
-                return check_store(storage, urls[0], told, options.run, max_faults=max_faults)
+                if against is None:
+                    _refuse_input_options(options)
+                report = check_store(storage, urls[0], told, options.run, max_faults=max_faults)
+                if against is None:
+                    return report
+                from graphprep.against.command import compare_with_input
+
+                return compare_with_input(report, _as_list(against), options, told, _converter, max_faults=max_faults)
+            if against is not None:
+                raise UsageError("--against compares a store, and this is none", place=_shown(urls), fix="name a store")
         from graphprep.convert import pipeline
 
         _check_bad_records(options, urls)
@@ -644,6 +655,10 @@ def _is_read(target: Path, path: str) -> bool:
         if found.exists() and found.samefile(target.parent if found.is_dir() else target):
             return True
     return False
+
+
+def _shown(urls: Sequence[str]) -> str:
+    return ", ".join(map(display_url, urls))
 
 
 def _refuse_input_options(options: ConvertOptions) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, ErrorFlags, InputFlags
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, of_report
+from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, of_report, option
 from graphprep.cli.printed.summaries import note_lines, types_lines, wrapped_text
 from graphprep.cli.tables import TableFlags
 from graphprep.model.shown.texts import display_url, hide_secrets, json_text, shown
 
 if TYPE_CHECKING:
+    from graphprep.against.report import AgainstReport
     from graphprep.convert.pipeline import InputReport
     from graphprep.validate.check import StoreReport
 
@@ -41,47 +43,94 @@ def validate(
     run_flags: RunFlags,
     storage_flags: StorageFlags,
     report_flags: ReportFlags,
+    against: Annotated[
+        list[str] | None,
+        option(
+            "Comparison",
+            "Compare a store with the input that it was made of, or with what its provenance.json says was read: nodes, edges "
+            "and columns. Read with the options recorded there, and those given. Further PATHs are of the input.",
+            metavar="INPUT",
+            default=False,
+        ),
+    ] = None,
     max_faults: Annotated[int, of_report("Print at most N faults of a store; all are counted.", metavar="N")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """Check a store against its schema and its invariants.
 
-    A raw input is decoded, indexed and resolved without writing anything.
+    A raw input is decoded, indexed and resolved without writing anything. With --against a store is also compared with what an
+    input says.
 
     Exits with 1 where something is wrong; every fault is told with its place.
 
-    Example: graphprep validate karate-store
+    Examples:
+      graphprep validate karate-store
+      graphprep validate karate-store --against sample_data/karate/karate.csv
+
     """
     from graphprep import api
+    from graphprep.against.report import AgainstReport
     from graphprep.cli.convert import check_inputs, given_decoder_options, make_input_options, refuse_skipped
     from graphprep.cli.progress import reporting
     from graphprep.validate.check import StoreReport
 
     decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
     urls = check_inputs(inputs, table_flags, "PATH is needed: what to check")
+    compared = _compared(urls, against)
     options = make_input_options(input_flags, table_flags, decoder_flags, run_flags.to_options(storage_flags), error_flags)
     with reporting(report_flags) as reporter:
-        report = api.validate(urls, options, reporter, max_faults=max_faults)
+        report = api.validate(urls[:1] if against else urls, options, reporter, max_faults=max_faults, against=compared)
     every = report_flags.verbose > 0
     if as_json:
         typer.echo(report_json(report))
+    elif isinstance(report, AgainstReport):
+        _print_store(report.store, every=every)
+        _print_against(report)
     elif isinstance(report, StoreReport):
         _print_store(report, every=every)
     else:
         typer.echo(input_text(", ".join(map(display_url, urls)) or "tables", report, every=every))
-    if isinstance(report, StoreReport):
-        if not report.sound:
+    if isinstance(report, AgainstReport | StoreReport):
+        if not (report.sound if isinstance(report, StoreReport) else report.equal):
             raise typer.Exit(EXIT_FAULTS)
     elif error_flags.fail_if_skipped:
         refuse_skipped(report.num_skipped)
 
 
-def report_json(report: StoreReport | InputReport) -> str:
+def _compared(urls: list[str], against: list[str] | None) -> list[str] | None:
+    """Return what the store, the first of ``urls``, is compared with: the values of --against, and the other PATHs.
+
+    Raises UsageError where tables are named in place of PATH, or where both are several.
+    """
+    from graphprep.model.errors import UsageError
+
+    if not against:
+        return None
+    if not urls:
+        raise UsageError(
+            "--against goes with a store, and --nodes and --edges name no store",
+            fix="name the store, and the tables in a graph config: --against graph.yaml",
+        )
+    if len(against) > 1 and len(urls) > 1:
+        raise UsageError(
+            f"{urls[1]!r} stands beside {len(against)} values of --against",
+            fix="name the store first, then every input with --against, or all of them behind one",
+        )
+    return [*against, *urls[1:]]
+
+
+def report_json(report: StoreReport | InputReport | AgainstReport) -> str:
     """Write the report for machines; columns as metadata.json states them."""
     import dataclasses
 
+    from graphprep.against.report import AgainstReport
     from graphprep.validate.check import StoreReport
 
+    if isinstance(report, AgainstReport):
+        own = {field.name: getattr(report, field.name) for field in dataclasses.fields(report) if field.name != "store"}
+        own |= {"inputs": hide_secrets(list(report.inputs)), "equal": report.equal}
+        own["differences"] = [dataclasses.asdict(one) for one in report.differences]
+        return json_text({**json.loads(report_json(report.store)), "against": own})
     value = {field.name: getattr(report, field.name) for field in dataclasses.fields(report)}
     if isinstance(report, StoreReport):
         value["store"] = hide_secrets(report.store)
@@ -108,6 +157,20 @@ def _print_store(report: StoreReport, *, every: bool) -> None:
         typer.echo(line)
     checked = f"{count(report.num_arrays, 'array')} in {count(report.num_parts, 'partition')}"
     typer.echo(f"  checked {checked}, {size(report.num_bytes)}, in {duration(report.elapsed_s)}")
+
+
+def _print_against(report: AgainstReport) -> None:
+    """Print the differences on stderr, as errors are, and the outcome on stdout."""
+    from graphprep.cli.printed.words import count, duration
+
+    for one in report.differences:
+        typer.echo(shown(f"error: {one}"), err=True)
+    hidden = report.num_differences - len(report.differences)
+    if hidden:
+        typer.echo(
+            f"error: {count(hidden, 'more difference')}; --max-faults {report.num_differences} prints them all", err=True
+        )
+    typer.echo(f"{display_url(report.store.store)}: {shown(report.words())}; compared in {duration(report.elapsed_s)}")
 
 
 def input_text(path: str, report: InputReport, *, every: bool = False) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from operator import attrgetter
@@ -36,6 +36,7 @@ from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import DataError
 from graphprep.model.options.checks import parse_error_limit
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
+from graphprep.model.options.recorded import recorded
 from graphprep.model.protocols import Reporter, Sources
 from graphprep.model.shown.results import Card, Showable, type_rows
 from graphprep.model.shown.texts import count
@@ -173,7 +174,8 @@ def convert(
         urls = list(dict.fromkeys(map(attrgetter("url"), prepared.decoded.sources.spans)))
 
         def provenance_of() -> object:
-            return provenance(urls, run.storage, time.perf_counter() - begin, run.device.name)
+            lineage = {} if in_memory is not None else {"convert": recorded(inputs, options)}
+            return provenance(urls, run.storage, time.perf_counter() - begin, run.device.name, lineage)
 
         graph_name = options.graph_name or prepared.planned.sources.graph_name or "graph"
         metadata = builder.finish(graph_name, prepared.nodes, prepared.edges, provenance_of)
@@ -207,6 +209,18 @@ def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, re
             edge_columns={edge.name: edge.columns for edge in prepared.edges},
             notes=_notes(prepared),
         )
+
+
+@contextlib.contextmanager
+def decode_input(
+    inputs: Sequence[str], options: ConvertOptions, reporter: Reporter | None = None
+) -> Iterator[tuple[Decoded, Locator]]:
+    """Decode an input that was read before, for those who look for some of its rows."""
+    with begin_run(inputs, (), options, options.run.tmp_dir, reporter) as run:
+        known = plan(run.inputs, options, run.storage, run.memory, run.ledger, (None, None))
+        decoded, _, locator = _index_input(run, known, None)
+        yield decoded, locator
+        run.ledger.end()
 
 
 def _prepare(run: Run, disk: DiskRules | None = None, replaced: Mapping[str, Any] | None = None) -> Prepared:
@@ -473,4 +487,5 @@ __all__ = [
     "InputReport",
     "check_input",
     "convert",
+    "decode_input",
 ]

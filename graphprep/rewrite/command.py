@@ -20,7 +20,6 @@ from graphprep.rewrite.walks import WALKS
 from graphprep.storage.read.arrays import ArrayReader, StoreReader
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.room import DiskNeed, compare_disk
-from graphprep.store.write import provenance
 
 
 def reorder(store: str, out: str, options: ReorderOptions | None = None, reporter: Reporter | None = None) -> ReorderSummary:
@@ -69,7 +68,7 @@ def _reorder(step: StoreReorderer, run: StoreRun, room: Workspace) -> GraphMetad
     run.ledger.begin("publish", needs)
     run.check_source()
     metadata_url = run.storage.join(run.store, METADATA_NAME)
-    return step.finish(lambda: provenance([metadata_url], run.storage, run.elapsed_s, run.device.name))
+    return step.finish(lambda: run.provenance([metadata_url]))
 
 
 def _order_rules(metadata: GraphMetadata, options: ReorderOptions, run: StoreRun) -> OrderRules:

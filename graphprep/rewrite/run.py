@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.checked_ids import CheckingStore
 from graphprep.store.room import folder_beside
+from graphprep.store.write import provenance, read_lineage
 
 _MOST_PIECE = 4 << 20  # stays in the cache from where it is made to where it is hashed and written
 
@@ -77,6 +79,16 @@ class StoreRun:
         """
         kernels = self.device.kernels(sum(metadata.num_edges_per_type), memory, self.ledger)
         return room_for(memory, self.tmp_dir, self._stack, kernels)
+
+    def provenance(self, inputs: Sequence[str], **more: Sequence[str]) -> dict[str, Any]:
+        """Tell how the run made its store, and from which input its source comes.
+
+        ``more`` are the ``operations`` of transform, or the types to which ``split`` gave a column.
+        """
+        lineage = read_lineage(self.storage, self.store)
+        for name, values in more.items():
+            lineage[name] = list(dict.fromkeys([*lineage.get(name, ()), *values]))
+        return provenance(inputs, self.storage, self.elapsed_s, self.device.name, lineage)
 
     @property
     def elapsed_s(self) -> float:

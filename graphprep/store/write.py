@@ -6,10 +6,11 @@ provenance.json, and metadata.json, which publishes the store.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
 from typing import Any
@@ -36,6 +37,7 @@ from graphprep.storage.read.urls import Storage
 from graphprep.storage.write.publish import ArrayWriter, StoreWriter
 
 Ints = NDArray[np.int64]
+_LINEAGE = ("convert", "operations", "split")
 
 
 class PartList:
@@ -146,10 +148,12 @@ def finish_store(
     return metadata
 
 
-def provenance(urls: Sequence[str], storage: Storage, elapsed_s: float, device: str = "") -> dict[str, Any]:
+def provenance(
+    urls: Sequence[str], storage: Storage, elapsed_s: float, device: str = "", lineage: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Tell how a store was made; the only file in which the time, the host and the command line occur.
 
-    ``device`` is what computed beside the CPU.
+    ``device`` is what computed beside the CPU; ``lineage`` is from which input the graph comes, and how.
     """
     import platform
     import socket
@@ -167,7 +171,18 @@ def provenance(urls: Sequence[str], storage: Storage, elapsed_s: float, device: 
         "host": socket.gethostname(),
         "device": device or f"cpu ({platform.machine()}, {os.cpu_count()} cores)",
         "inputs": inputs,
+        **(lineage or {}),
     }
+
+
+def read_lineage(storage: Storage, store: str) -> dict[str, Any]:
+    """Return from which input a store comes, as its provenance.json says; nothing where it does not."""
+    url = storage.join(store, PROVENANCE_NAME)
+    try:
+        told = json.loads(storage.read_bytes(url)) if storage.exists(url) else {}
+    except ValueError:
+        return {}
+    return {key: told[key] for key in _LINEAGE if key in told} if isinstance(told, dict) else {}
 
 
 def _without_secrets(arguments: Sequence[str]) -> list[str]:

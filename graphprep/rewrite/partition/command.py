@@ -26,7 +26,7 @@ from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.assign import PartitionFunction, check_partition_method
 from graphprep.store.items import check_arrays
 from graphprep.store.room import DiskNeed, compare_disk, num_part_files, refuse_parts
-from graphprep.store.write import finish_store, provenance
+from graphprep.store.write import finish_store
 
 
 def partition(
@@ -120,7 +120,7 @@ class _Partitioning:
 
     def _provenance(self, assignment: Assignment) -> dict[str, Any]:
         urls = [self.run.storage.join(self.run.store, METADATA_NAME)] if self.origin is None else []
-        told = provenance(urls, self.run.storage, self.run.elapsed_s, self.run.device.name)
+        told = self.run.provenance(urls)
         told |= {"partitioner": dict(assignment.versions)} if assignment.versions else {}
         return told if self.origin is None else {**told, "inputs": self.origin}
 

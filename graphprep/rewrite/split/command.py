@@ -14,7 +14,6 @@ from graphprep.rewrite.split.write import SplitWriter
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.items import check_arrays
 from graphprep.store.room import DiskNeed, compare_disk
-from graphprep.store.write import provenance
 
 
 def split(
@@ -45,8 +44,8 @@ def split(
         step.write_splits()
         run.ledger.begin("publish", needs)
         inputs = [run.storage.join(store, METADATA_NAME)]
-        metadata = step.finish(lambda: provenance(inputs, run.storage, run.elapsed_s, run.device.name))
         counts = {one.owner: one.count() for one in splits}
+        metadata = step.finish(lambda: run.provenance(inputs, split=[owner.name for owner in counts]))
         return SplitSummary(
             **run.told(source, metadata, writer.num_bytes, room),
             by=options.by,

@@ -1,0 +1,157 @@
+"""``validate --against``: a store is made of the input, and compared with the one that is checked. The stages in order."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from graphprep.against.compare import Comparison, Difference, InputRow, compare_needs
+from graphprep.against.places import find_places
+from graphprep.against.report import AgainstReport
+from graphprep.convert import pipeline
+from graphprep.model.errors import DataError, UsageError
+from graphprep.model.metadata import PROVENANCE_NAME, GraphMetadata
+from graphprep.model.options.convert import ConvertOptions, ConvertSummary
+from graphprep.model.options.recorded import options_of
+from graphprep.model.protocols import Reporter
+from graphprep.rewrite.run import StoreRun
+from graphprep.storage.faults import display_url
+from graphprep.storage.private import PrivateFolder
+from graphprep.storage.read.urls import STDIN, Storage
+from graphprep.store.checked_ids import CheckingStore
+from graphprep.store.items import check_arrays
+from graphprep.store.write import read_lineage
+from graphprep.validate.check import StoreReport
+from graphprep.validate.faults import Fault
+
+Convert = Callable[..., ConvertSummary]
+
+
+def compare_with_input(
+    report: StoreReport,
+    inputs: Sequence[str],
+    given: ConvertOptions,
+    reporter: Reporter,
+    make_convert: Callable[[ConvertOptions], Convert],
+    *,
+    max_faults: int,
+) -> AgainstReport:
+    """Compare a store that was checked with ``inputs``: nodes, edges and columns by raw IDs, whatever their order.
+
+    They are read with the options that provenance.json records; those of ``given`` that are not the default win. An input
+    called provenance.json stands for those that it records. ``make_convert`` returns what converts with some options. Raises
+    UsageError for a store that ``transform`` made, and what ``convert`` raises for the input.
+    """
+    begin = time.perf_counter()
+    run = replace(given.run, device="cpu")
+    with contextlib.ExitStack() as stack:
+        with Storage(run.storage_options, run.tmp_dir) as storage:
+            urls, options = _reading(storage, report.store, inputs, given)
+        folder = PrivateFolder(run.tmp_dir)
+        stack.callback(folder.remove)
+        made = str(Path(folder.make()) / "store")
+        options = replace(options, run=run)
+        converted = make_convert(options)(urls, made, options, reporter)
+        found, num, metadata, peak = _compare(report, made, options, reporter, max_faults)
+        faults = _with_places(found, urls, options, metadata)
+    return AgainstReport(
+        store=report,
+        inputs=tuple(urls) or ("tables",),
+        num_differences=num,
+        differences=tuple(faults),
+        elapsed_s=time.perf_counter() - begin,
+        peak_memory_bytes=max(peak, converted.peak_memory_bytes),
+    )
+
+
+def _reading(storage: Storage, store: str, inputs: Sequence[str], given: ConvertOptions) -> tuple[list[str], ConvertOptions]:
+    """Return what is to be read, and how: as recorded, but for what is given."""
+    lineage, urls = read_lineage(storage, store), list(inputs)
+    if operations := lineage.get("operations"):
+        raise UsageError(
+            f"transform made this store ({', '.join(operations)}), so it is not to hold what an input says",
+            place=display_url(store),
+            fix="compare the store that it was made of; options of convert, such as --dedup, are honoured",
+        )
+    recorded = lineage.get("convert", {})
+    if len(urls) == 1 and urls[0].rstrip("/").rpartition("/")[2] == PROVENANCE_NAME:
+        recorded = _told(storage, urls[0])
+        urls = list(recorded["inputs"])
+        options = options_of(recorded["options"])
+    else:
+        options = replace(options_of(recorded.get("options", {})), graph=None)
+    default = ConvertOptions()
+    changes = {
+        field.name: getattr(given, field.name)
+        for field in fields(given)
+        if getattr(given, field.name) != getattr(default, field.name)
+    }
+    changes["decoder_options"] = {**options.decoder_options, **given.decoder_options}
+    changes |= {"partitions": 1, "partition_by": "range", "neighbor_order": "input", "index_dtype": "auto", "edge_ids": True}
+    # Edges come to their rows in another order than in the store, if it was converted as by default.
+    changes |= {"layout": "csr", "bad_records": None, "overwrite": False}
+    return urls, replace(options, **changes)
+
+
+def _told(storage: Storage, url: str) -> Mapping[str, Any]:
+    """Read what a provenance.json says of the input. Raises DataError where it says nothing."""
+    try:
+        told = json.loads(storage.read_bytes(url))
+        recorded: Mapping[str, Any] | None = told.get("convert") if isinstance(told, dict) else None
+    except ValueError:
+        recorded = None
+    if recorded is None:
+        raise DataError(
+            "no input is recorded here that could be read again",
+            place=display_url(url),
+            fix="name the input itself, and the options with which it was converted",
+        )
+    return recorded
+
+
+def _compare(
+    report: StoreReport, made: str, options: ConvertOptions, reporter: Reporter, most: int
+) -> tuple[list[Difference], int, GraphMetadata, int]:
+    """Compare the stores; return what was found, how much there is, the metadata of that of the input, and the peak memory."""
+    with contextlib.ExitStack() as stack:
+        run = StoreRun(report.store, None, options.run, reporter, stack)
+        memory = run.plan_memory()
+        other = CheckingStore(run.storage, made)
+        try:
+            store = run.open_store()
+            for part in range(store.metadata.num_parts):
+                check_arrays(store, part)
+            room = run.room(memory, other.metadata)
+            run.ledger.begin("compare", tuple(compare_needs(room)))
+            split = read_lineage(run.storage, report.store).get("split", ())
+            comparison = Comparison(store, other, room, most, split)
+            for num_rows in comparison.compare():
+                run.reporter.advance(records=num_rows)
+        except DataError as error:
+            if report.sound:
+                raise
+            words = f"not compared with the input, as the store is not sound: {error.message}"
+            return [Difference(error.place, words)], 1, other.metadata, run.finish()
+        return comparison.found, comparison.num, other.metadata, run.finish()
+
+
+def _with_places(
+    found: Sequence[Difference], urls: Sequence[str], options: ConvertOptions, metadata: GraphMetadata
+) -> list[Fault]:
+    """Return the differences, with the places of rows of the input where it can be read once more."""
+    rows = [one.row for one in found if one.row is not None]
+    places: Mapping[InputRow, str] = {}
+    if rows and STDIN not in urls:
+        with pipeline.decode_input(urls, options) as (decoded, locator):  # what is to be told of it was told
+            places = find_places(decoded, locator, metadata, rows)
+    faults = []
+    for one in found:
+        place = None if one.row is None else places.get(one.row)
+        words = one.message if place is None or not one.place else f"{one.message} ({place})"
+        faults.append(Fault(one.place or place or ", ".join(map(display_url, urls)), words))
+    return faults
