@@ -62,11 +62,14 @@ class ConcatenatedArray:
         return self.gather(rows, rows + 1)
 
     def gather(self, starts: Ints, stops: Ints) -> Array:
-        """See ``StoredArray``. No run may go beyond the part in which it begins."""
+        """See ``StoredArray``."""
+        parts, last = self._parts_of(starts), self._parts_of(np.maximum(stops - 1, starts))
+        if not np.array_equal(parts, last):
+            starts, stops, parts = self._cut(starts, stops, parts, last - parts + 1)
         counts = stops - starts
         ends = np.cumsum(counts)
         out = np.empty((int(ends[-1]) if ends.size else 0, *self.shape[1:]), self.dtype)
-        indptr, order = group_by_key(self._parts_of(starts), len(self._sizes))
+        indptr, order = group_by_key(parts, len(self._sizes))
         for part in np.flatnonzero(np.diff(indptr)).tolist():
             chosen = order[indptr[part] : indptr[part + 1]]
             first = self._borders[part]
@@ -77,6 +80,13 @@ class ConcatenatedArray:
             inner = np.arange(len(found)) - np.repeat(at - counts[chosen], counts[chosen])
             out[np.repeat((ends - counts)[chosen], counts[chosen]) + inner] = found
         return out
+
+    def _cut(self, starts: Ints, stops: Ints, parts: Ints, num_parts: Ints) -> tuple[Ints, Ints, Ints]:
+        """Cut runs at the borders of the parts over which they go: starts, stops and the part of each."""
+        run, ends = np.repeat(np.arange(starts.size), num_parts), np.cumsum(num_parts)
+        part = parts[run] + np.arange(run.size) - np.repeat(ends - num_parts, num_parts)
+        high = np.where(part == parts[run] + num_parts[run] - 1, stops[run], self._borders[part + 1])
+        return np.maximum(starts[run], self._borders[part]), high, part
 
     def map(self) -> Array:
         """Return a copy of all."""
