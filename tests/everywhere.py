@@ -104,6 +104,8 @@ RUNS = [
     Run("partition: assignments", "partition {in}/both {out}/a --partitions 2 --by ldg --assignment-only"),
     Run("reorder", "reorder {in}/parts {out}/s --by in-degree"),
     Run("reorder: file", "reorder {in}/both {out}/s --by permutation:{in}/permutation.npy"),
+    Run("split: edges", "split {in}/both {out}/s 0.8/0.1/0.1 --by random --of edges --symmetric"),
+    Run("split: nodes", "split {in}/parts {out}/s 20/5/5 --by nodes"),
     *(Run(f"transform: {name}", f"transform {rest}") for name, rest in _TRANSFORMS.items()),
     *(Run(f"export: {name}", f"export {{in}}/{rest} {{out}}/e --to {name}") for name, rest in _EXPORTS.items()),
     Run("generate: arrays", "generate rmat {out}/a --format npy --scale 6 --edges 300 --seed 3"),

@@ -167,7 +167,7 @@ def message_edges(exporter: Exporter, metadata: GraphMetadata, options: ExportOp
         return wanted or (own if own and is_split else "all")
     if not is_split:
         named = f"--message-edges {wanted}"
-        raise UsageError(f"{named}: no edge type has a split", fix="leave it out, or convert with --split SRC:REL:DST:...")
+        raise UsageError(f"{named}: no edge type has a split", fix="leave it out, or make one: graphprep split")
     return wanted
 
 

@@ -282,5 +282,5 @@ def test_a_graph_without_a_split_has_no_message_edges(tmp_path):
     with pytest.raises(UsageError) as caught:
         export(tmp_path / "store", tmp_path / "out", "pyg", message_edges="train")
     assert caught.value.message == "--message-edges train: no edge type has a split"
-    assert caught.value.fix == "leave it out, or convert with --split SRC:REL:DST:..."
+    assert caught.value.fix == "leave it out, or make one: graphprep split"
     assert export(tmp_path / "store", tmp_path / "out", "pyg").message_edges == "all"

@@ -11,6 +11,7 @@ from graphprep.model.errors import DataError
 COMMANDS = {
     "reorder": lambda store, out: graphprep.reorder(store, out, by="degree"),
     "partition": lambda store, out: graphprep.partition(store, out, by="hash", partitions=3),
+    "split": lambda store, out: graphprep.split(store, out, (0.5, 0.5), by="nodes"),
     "transform": lambda store, out: graphprep.transform(store, out, "reverse"),
     "transform twice": lambda store, out: graphprep.transform(store, out, "to-simple sum filter-degree 1:"),
 }
