@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from graphprep.model.options.transform import TransformOptions, TransformSummary
     from graphprep.model.protocols import QuietReporter
     from graphprep.model.run_options import RunOptions
+    from graphprep.sample.flow.live import create_full_node_flow
+    from graphprep.sample.flow.node_flow import NodeFlow
+    from graphprep.sample.flow.samples import Samples, open_samples
 
 __all__ = [
     "Adjacency",
@@ -58,6 +61,7 @@ __all__ = [
     "Graph",
     "GraphprepError",
     "IDConverter",
+    "NodeFlow",
     "PartitionBook",
     "PartitionOptions",
     "PartitionSummary",
@@ -65,6 +69,7 @@ __all__ = [
     "ReorderOptions",
     "ReorderSummary",
     "RunOptions",
+    "Samples",
     "SplitOptions",
     "SplitSummary",
     "StatsOptions",
@@ -74,6 +79,7 @@ __all__ = [
     "__version__",
     "build_adjacency",
     "convert",
+    "create_full_node_flow",
     "dedup_edges",
     "degrees",
     "export",
@@ -82,6 +88,7 @@ __all__ = [
     "ids",
     "info",
     "load",
+    "open_samples",
     "open_store",
     "partition",
     "rank_ids",
@@ -110,6 +117,7 @@ _HOMES = {
     "Graph": "graphprep.graph.graph",
     "GraphprepError": "graphprep.model.errors",
     "IDConverter": "graphprep.model.ids",
+    "NodeFlow": "graphprep.sample.flow.node_flow",
     "PartitionBook": "graphprep.model.ids",
     "PartitionOptions": "graphprep.model.options.partition",
     "PartitionSummary": "graphprep.model.options.partition",
@@ -118,6 +126,7 @@ _HOMES = {
     "ReorderSummary": "graphprep.model.options.reorder",
     "SplitOptions": "graphprep.model.options.split",
     "SplitSummary": "graphprep.model.options.split",
+    "Samples": "graphprep.sample.flow.samples",
     "StatsOptions": "graphprep.model.options.stats",
     "StatsReport": "graphprep.model.options.stats",
     "TransformOptions": "graphprep.model.options.transform",
@@ -125,6 +134,7 @@ _HOMES = {
     "RunOptions": "graphprep.model.options.convert",
     "build_adjacency": "graphprep.edges.arrays",
     "convert": "graphprep.api",
+    "create_full_node_flow": "graphprep.sample.flow.live",
     "dedup_edges": "graphprep.edges.sorted_arrays",
     "degrees": "graphprep.edges.arrays",
     "export": "graphprep.api",
@@ -133,6 +143,7 @@ _HOMES = {
     "ids": "graphprep.api",
     "info": "graphprep.api",
     "load": "graphprep.api",
+    "open_samples": "graphprep.sample.flow.samples",
     "open_store": "graphprep.api",
     "partition": "graphprep.api",
     "rank_ids": "graphprep.edges.sorted_arrays",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from graphprep.model.ids import EdgeTypeLike
 from graphprep.model.schema import ColumnSchema, EdgeType, edge_type_text
 from graphprep.store.columns.cells import Cells
 from graphprep.store.columns.densify import dense_shape
-from graphprep.store.columns.torch_rows import fit, torch_dtype
+from graphprep.store.columns.torch_rows import ColumnRows, fit, torch_dtype
 from graphprep.store.columns.trainers import (
     Attribute,
     all_types,
@@ -57,9 +57,9 @@ def to_glt_topology(graph: GraphQueries, edge_type: EdgeTypeLike | None, weight:
     arrays = (rows.indices, rows.indptr) if rows.layout == "csc" else (rows.indptr, rows.indices)
     layout = rows.layout.upper()
     return topology(
-        tuple(_tensor(array) for array in arrays),
-        edge_ids=None if rows.edge_ids is None else _tensor(rows.edge_ids),
-        edge_weights=None if weight is None else _tensor(_edge_numbers(graph, edge_type, weight)),
+        tuple(as_tensor(array) for array in arrays),
+        edge_ids=None if rows.edge_ids is None else as_tensor(rows.edge_ids),
+        edge_weights=None if weight is None else as_tensor(_edge_numbers(graph, edge_type, weight)),
         input_layout=layout,
         layout=layout,
     )
@@ -111,12 +111,12 @@ def to_pyg(graph: GraphQueries, features: str | Sequence[str]) -> Any:
     nodes, edges = _pyg_attributes(graph, features, homo=homo)
     values: dict[str | EdgeType, dict[str, Any]] = {}
     for node_type, some in zip(graph.node_types, nodes, strict=True):
-        values[node_type] = {"num_nodes": graph.num_nodes(node_type), **_tensors(some, _LoadedRows(graph, node_type))}
+        values[node_type] = {"num_nodes": graph.num_nodes(node_type), **read_tensors(some, _LoadedRows(graph, node_type))}
         values[node_type] |= _sparse_tensors(graph, node_type, features)
     for edge_type, some in zip(graph.edge_types, edges, strict=True):
         src, dst, edge_ids, order = _edges_by_destination(graph, edge_type)
-        ends = {"edge_index": _tensor(np.stack([src, dst])), "edge_id": _tensor(edge_ids)}
-        values[edge_type] = {**ends, **_tensors(some, _LoadedRows(graph, edge_type, order))}
+        ends = {"edge_index": as_tensor(np.stack([src, dst])), "edge_id": as_tensor(edge_ids)}
+        values[edge_type] = {**ends, **read_tensors(some, _LoadedRows(graph, edge_type, order))}
         values[edge_type] |= _sparse_tensors(graph, edge_type, features, order)
     if homo:
         return data.Data.from_dict({name: one for some in values.values() for name, one in some.items()})
@@ -155,8 +155,8 @@ def _sparse_tensors(
         places = np.stack([np.repeat(np.arange(rows.size), np.diff(column.offsets)), *coords.T])
         values = fit(column.values, torch_dtype(one.column), one.column.name, 0)
         make = import_module("torch").sparse_coo_tensor
-        found[one.name] = make(_tensor(places), _tensor(values), (rows.size, *shape), check_invariants=True)
-        found |= _tensors([one.present], rows) if one.present else {}
+        found[one.name] = make(as_tensor(places), as_tensor(values), (rows.size, *shape), check_invariants=True)
+        found |= read_tensors([one.present], rows) if one.present else {}
     return found
 
 
@@ -201,13 +201,13 @@ def to_dgl(graph: GraphQueries) -> Any:
     nodes, edges = _by_side(graph, [some for _, some in found])
     ends = {edge_type: _edges_by_id(graph, edge_type) for edge_type in graph.edge_types}
     made = dgl.heterograph(
-        {edge_type: (_tensor(src), _tensor(dst)) for edge_type, (src, dst, _) in ends.items()},
+        {edge_type: (as_tensor(src), as_tensor(dst)) for edge_type, (src, dst, _) in ends.items()},
         num_nodes_dict={node_type: graph.num_nodes(node_type) for node_type in graph.node_types},
     )
     for node_type, some in zip(graph.node_types, nodes, strict=True):
-        made.nodes[node_type].data.update(_tensors(some, _LoadedRows(graph, node_type)))
+        made.nodes[node_type].data.update(read_tensors(some, _LoadedRows(graph, node_type)))
     for edge_type, some in zip(graph.edge_types, edges, strict=True):
-        made.edges[edge_type].data.update(_tensors(some, _LoadedRows(graph, edge_type, ends[edge_type][2])))
+        made.edges[edge_type].data.update(read_tensors(some, _LoadedRows(graph, edge_type, ends[edge_type][2])))
     return made
 
 
@@ -263,8 +263,17 @@ def _by_side(graph: GraphQueries, found: Attributes) -> tuple[Attributes, Attrib
     return found[:count], found[count:]
 
 
-def _tensors(attributes: Sequence[Attribute], rows: _LoadedRows) -> dict[str, Any]:
-    return {one.name: _tensor(one.read(rows, 0, rows.size)) for one in attributes}
+class SizedRows(ColumnRows, Protocol):
+    """Rows, and how many they are."""
+
+    @property
+    def size(self) -> int:
+        """Return the number of rows."""
+
+
+def read_tensors(attributes: Sequence[Attribute], rows: SizedRows) -> dict[str, Any]:
+    """Return the tensors of all rows by name."""
+    return {one.name: as_tensor(one.read(rows, 0, rows.size)) for one in attributes}
 
 
 def _edge_numbers(graph: GraphQueries, edge_type: EdgeTypeLike | None, name: str) -> NDArray[Any]:
@@ -276,6 +285,6 @@ def _edge_numbers(graph: GraphQueries, edge_type: EdgeTypeLike | None, name: str
     return values
 
 
-def _tensor(array: NDArray[Any]) -> Any:
+def as_tensor(array: NDArray[Any]) -> Any:
     """Return a tensor of its own: one over a read-only memory map would end the process where it is written to."""
     return import_module("torch").from_numpy(np.array(array))

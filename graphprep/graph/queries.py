@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, overload
 
@@ -50,6 +51,10 @@ class GraphQueries(Showable):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as what opens the store again."""
+        return (type(self), (self._storage, self.url))
 
     def card(self) -> Card:
         """See ``Showable``."""
@@ -198,6 +203,31 @@ class GraphQueries(Showable):
         joined = np.asarray(join_columns([map_array(self._store, part, path) for part in self._parts(partition)]))
         return np.asarray(_ordered(joined, positions))
 
+    def take(self, type_: NodeTypeLike | EdgeTypeLike, name: str, ids: IdLike) -> Column:
+        """Return a column for some nodes (typed IDs) or edges (edge IDs; rows where the store holds none), in their order.
+
+        Of a store at a URL only the parts of a dense column are read that hold them.
+        """
+        folder, columns = self._owner(type_)
+        column = _find_column(columns, name, type_)
+
+        def read(part: int, rows: Ints) -> Any:
+            if column.kind == "dense":
+                return self._store.array(part, f"{folder}/{column.path}.npy").take(rows)
+            return map_column(self._store, part, folder, column)[rows]
+
+        found: Column = self._take(type_, ids, read)
+        return found
+
+    def take_present(self, type_: NodeTypeLike | EdgeTypeLike, name: str, ids: IdLike) -> NDArray[np.bool_] | None:
+        """Return which of some nodes or edges have a value in a column, as ``take`` has them: bool[k]; None where all have."""
+        folder, columns = self._owner(type_)
+        column = _find_column(columns, name, type_)
+        if not column.optional:
+            return None
+        path = ColumnPaths(f"{folder}/{column.path}").present
+        return np.asarray(self._take(type_, ids, lambda part, rows: self._store.array(part, path).take(rows)))
+
     def columns(self, type_: NodeTypeLike | EdgeTypeLike) -> tuple[ColumnSchema, ...]:
         """Return what columns a node type or an edge type has."""
         return self._owner(type_)[1]
@@ -218,6 +248,29 @@ class GraphQueries(Showable):
         texts = [TextColumn(*(map_array(self._store, part, name) for name in names)) for part in parts]
         joined: TextColumn = join_columns(texts)
         return joined
+
+    def _take(self, type_: NodeTypeLike | EdgeTypeLike, ids: IdLike, read: Callable[[int, Ints], Any]) -> Any:
+        """Read rows, partition after partition; ``read`` gets a partition and rows that count from its start."""
+        if isinstance(type_, str) and type_ in self.node_types:
+            number = self.node_types.index(type_)
+            rows = self._nodes.check(number, ids)[0].ravel()
+            counts = self.metadata.num_nodes_per_chunk[number]
+        else:
+            number = self._edge_number(type_)
+            rows = self._edges.check(number, ids)[0].ravel()
+            if self.metadata.edge_schemas[number].edge_id_dtype is not None:
+                rows = self._positions_of(number)[rows].astype(np.int64, copy=False)
+            counts = self.metadata.num_edges_per_chunk[number]
+        starts = np.cumsum([0, *counts])
+        parts = np.searchsorted(starts[1:-1], rows, side="right")
+        order = np.argsort(parts, kind="stable")
+        cuts = np.searchsorted(parts[order], np.arange(len(counts) + 1)).tolist()
+        pieces = []
+        for part, (low, high) in enumerate(pairwise(cuts)):
+            if low < high or not part:  # the first one always: it has the dtype
+                pieces.append(read(part, rows[order[low:high]] - starts[part]))
+        joined = join_columns(pieces)
+        return joined if len(pieces) == 1 else joined[np.argsort(order)]
 
     # ---- neighbors
 

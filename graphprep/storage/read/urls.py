@@ -75,6 +75,7 @@ class Storage:
     def __init__(self, options: Mapping[str, str] | None = None, tmp_dir: str | None = None) -> None:
         self.ahead_bytes = _AHEAD_BYTES
         self.record_bytes = _RECORD_BYTES
+        self._given = (options, tmp_dir)
         self._options = parse_options(options) if options else {}
         if tmp_dir is not None:  # refused now where it cannot hold files, not when the first is needed, perhaps hours later
             try:
@@ -94,6 +95,10 @@ class Storage:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as a fresh one with the same options: workers of a trainer have their own."""
+        return (Storage, self._given)
 
     def close(self) -> None:
         """Remove the spooled files, and let no fetch begin any more."""
