@@ -218,8 +218,8 @@ def decode_input(
     """Decode an input that was read before, for those who look for some of its rows."""
     with begin_run(inputs, (), options, options.run.tmp_dir, reporter) as run:
         known = plan(run.inputs, options, run.storage, run.memory, run.ledger, (None, None))
-        decoded, _, locator = _index_input(run, known, None)
-        yield decoded, locator
+        indexed = _index_input(Tasks(run, known, None))
+        yield indexed.decoded, indexed.locator
         run.ledger.end()
 
 

@@ -13,7 +13,7 @@ from graphprep.model.shown.texts import hide_secrets
 
 _hints = functools.cache(get_type_hints)
 # What a run may take, and what its store looks like, says nothing of what is in it.
-_NOT_RECORDED = ("run", "overwrite", "allow_empty", "bad_records", "block_bytes", "partitions", "partition_by")
+_NOT_RECORDED = ("run", "resume", "overwrite", "allow_empty", "bad_records", "block_bytes", "partitions", "partition_by")
 
 
 def recorded(inputs: Sequence[str], options: ConvertOptions) -> dict[str, Any]:
