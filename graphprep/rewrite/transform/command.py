@@ -181,9 +181,11 @@ class _Chain:
         """Leave out the negatives of edge types of which edges or nodes are others than in ``whole``, the store as it is."""
         dropped, numbers = [], dict(zip(self._store.metadata.node_types, range(len(whole.nodes)), strict=True))
         for number, (edge_type, columns) in enumerate(negative_columns(self._store.metadata)):
-            same = [one is whole.edges[number] for one in recipe.edges if one.number == number]
-            same += [recipe.nodes[numbers[end]].kept is None for end in (edge_type[0], edge_type[2])]
-            if columns and (recipe.store is not None or not all(same)):
+            same = [recipe.store is None]  # else its types are others
+            if columns and recipe.store is None:
+                same += [one is whole.edges[number] for one in recipe.edges if one.number == number]
+                same += [recipe.nodes[numbers[end]].kept is None for end in (edge_type[0], edge_type[2])]
+            if columns and not all(same):
                 dropped += [(edge_type, column.name) for column in columns]
                 text = "the negatives of its edges are left out: graphprep split draws others"
                 self.notes.append(f"edge type {edge_type_text(edge_type)!r}: {text}")
