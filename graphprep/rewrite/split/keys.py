@@ -115,7 +115,7 @@ def time_rows(store: StoredArrays, owner: Owner, column: ColumnSchema, room: Wor
 def _time_keys(times: NDArray[Any]) -> Keys:
     if times.dtype.kind == "f":
         return ~weight_keys(times)
-    return times.astype(np.uint64) ^ _SIGN if times.dtype == np.uint64 else time_keys(times)
+    return times if times.dtype == np.uint64 else time_keys(times)
 
 
 def parse_time(text: str, column: ColumnSchema) -> np.uint64:
@@ -127,8 +127,9 @@ def parse_time(text: str, column: ColumnSchema) -> np.uint64:
             raise UsageError(f"{text} is finer than the unit of {column.name!r}, {column.unit}", place="--at", fix="round it")
         return np.uint64(time_keys(border.astype(np.int64).reshape(1))[0])
     is_float = np.dtype(column.dtype).kind == "f"
+    whole = np.uint64 if column.dtype == "uint64" else np.int64
     try:
-        return np.uint64(_time_keys(np.array([float(text)]) if is_float else np.array([int(text)], np.int64))[0])
+        return np.uint64(_time_keys(np.array([float(text)]) if is_float else np.array([int(text)], whole))[0])
     except (ValueError, OverflowError):
         fix = "write a number" if column.unit is None else "write a number, or a date such as 2019-01-01"
         raise UsageError(f"{text!r} is no time of {column.name!r}", place="--at", fix=fix) from None
@@ -140,7 +141,7 @@ def time_text(key: int, column: ColumnSchema) -> str:
         bits = np.uint64(key)
         value = np.array([bits ^ _SIGN if bits >> np.uint64(63) else ~bits], np.uint64).view(np.float64)[0]
         return f"{value:g}"
-    number = int(np.uint64(key) ^ _SIGN) if column.dtype == "uint64" else key - (1 << 63)
+    number = key if column.dtype == "uint64" else key - (1 << 63)
     if column.unit is None:
         return str(number)
     return str(np.array(number).astype(_date_dtype(column)))
@@ -205,8 +206,7 @@ def find_classes(store: StoredArrays, owner: Owner, column: ColumnSchema, room: 
         known = np.zeros(0, values.dtype)
         for at in slices(owner.size):
             some, there = values[at].reshape(-1), _labelled(values[at], None if present is None else present[at])
-            if some.dtype.kind == "f" and (some[there] != np.floor(some[there])).any():
-                raise _no_classes(owner, column, "is not of whole numbers")
+            _check_whole(owner, column, some, there, at.start)
             known = np.union1d(known, some[there])
             if known.size > _MOST_CLASSES:
                 raise _no_classes(owner, column, f"has more than {_MOST_CLASSES:,} classes")
@@ -220,6 +220,15 @@ def _labelled(values: NDArray[Any], present: NDArray[np.bool_] | None) -> NDArra
     some = values.reshape(-1)
     there = ~np.isnan(some) if some.dtype.kind == "f" else np.ones(some.size, np.bool_)
     return there if present is None else there & present
+
+
+def _check_whole(owner: Owner, column: ColumnSchema, values: NDArray[Any], there: NDArray[np.bool_], first: int) -> None:
+    """Raise DataError where a label, of rows from ``first`` on, is no whole number."""
+    if values.dtype.kind == "f":
+        bad = there & (values != np.floor(values))
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise _no_classes(owner, column, f"is not of whole numbers: row {first + row} has {values[row]:g}")
 
 
 def _no_classes(owner: Owner, column: ColumnSchema, words: str) -> DataError:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphprep.model.errors import UsageError
+from graphprep.convert.columns.roles import decoded_name
+from graphprep.model.errors import UsageError, one_of
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.split import SplitBy, SplitOptions, parse_by
 from graphprep.model.schema import ColumnSchema, edge_type_text
@@ -115,8 +116,14 @@ def _choose(metadata: GraphMetadata, of: Sequence[str], by: SplitBy) -> list[Own
     """Return the types that are named."""
     every, chosen = all_owners(metadata), list[Owner]()
     for name in of or (("edges",) if by == "time" else ("nodes",)):
-        is_all = name in ("nodes", "edges")
-        chosen += [one for one in every if one.is_node == (name == "nodes")] if is_all else [any_owner(metadata, name)]
+        if name in ("nodes", "edges"):
+            chosen += [one for one in every if one.is_node == (name == "nodes")]
+            continue
+        known = [one.name for one in every] + [relation for _, relation, _ in metadata.edge_types]
+        if not {name, decoded_name(name)} & {*known}:
+            fix = one_of(["nodes", "edges", *(one.name for one in every)])
+            raise UsageError(f"there is no type {name!r}", place="--of", fix=fix)
+        chosen.append(any_owner(metadata, name))
     chosen = list(dict.fromkeys(chosen))
     wrong = [owner for owner in chosen if by == "nodes" and not owner.is_node]
     if wrong:
@@ -173,15 +180,13 @@ def _read_pair(metadata: GraphMetadata, text: str) -> tuple[Owner, Owner]:
 
 
 def _no_column(by: SplitBy, name: str | None, owners: Sequence[Owner]) -> UsageError:
-    names = ", ".join(f"{owner.name!r}" for owner in owners)
+    names = ", ".join(repr(owner.name) for owner in owners)
+    who = f"{type_words(owners[0])} has no" if len(owners) == 1 else f"none of {names} has a"
     if name is not None:
-        return UsageError(
-            f"none of {names} has a column {name!r}", place=f"--by {by}", fix="name another column, or other types by --of"
-        )
-    what = "labels" if by == "label" else "times"
-    return UsageError(
-        f"none of {names} has {what}", place=f"--by {by}", fix=f"name a column: --by {by}:COL; or other types by --of"
-    )
+        fix = "name another column, or other types by --of"
+        return UsageError(f"{who} column {name!r}", place=f"--by {by}:{name}", fix=fix)
+    fix = f"name a column: --by {by}:COL; or other types by --of"
+    return UsageError(f"{who} {by}", place=f"--by {by}", fix=fix)
 
 
 def _check_comparable(found: Sequence[tuple[Owner, ColumnSchema]]) -> None:
