@@ -192,6 +192,7 @@ def validate(
                 if against is None:
                     _refuse_input_options(options)
                 report = check_store(storage, urls[0], told, options.run, max_faults=max_faults)
+                storage.check_unchanged()
                 if against is None:
                     return report
                 from graphprep.against.command import compare_with_input

@@ -199,6 +199,7 @@ def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, re
     options = options or ConvertOptions()
     with begin_run(inputs, (), options, options.run.tmp_dir, reporter) as run:
         prepared = _prepare(run)
+        run.storage.check_unchanged()
         return InputReport(
             format=prepared.planned.format,
             num_nodes=prepared.num_nodes,

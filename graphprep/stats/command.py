@@ -65,6 +65,7 @@ def stats(
             peak_memory_bytes=0,
             spilled_bytes=step.room.pool.spilled_bytes,
         )
+        run.storage.check_unchanged()
         if options.plot is not None:
             step.begin("pictures", picture_needs())
             write_plot(report, options.plot, run.storage)

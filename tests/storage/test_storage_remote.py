@@ -14,7 +14,8 @@ from graphprep.model.errors import StorageError
 from graphprep.model.shown.texts import display_url, keep_secret, without_secrets
 from graphprep.storage.faults import storage_error
 from graphprep.storage.read import ranges
-from graphprep.storage.read.ranges import Fetchers, Pin, RangeSource, check_same
+from graphprep.storage.read.pins import Pin, check_same
+from graphprep.storage.read.ranges import Fetchers, RangeSource
 from graphprep.storage.write import objects
 
 

@@ -6,42 +6,22 @@ import contextlib
 import io
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from graphprep.model.errors import StorageError
 from graphprep.storage.drivers import protocol_of, protocols_of
 from graphprep.storage.faults import display_url, error_code, plain_words
+from graphprep.storage.read.pins import AGAIN, CHANGED, Pin, check_same
 
 MOST_FETCHES = 8  # at a time: where one connection gives 80 MB/s, eight fill a fast network
 _LEAST_PIECE = 256 << 10  # a request costs tens of milliseconds whatever it brings
 _MOST_PIECE = 4 << 20
-_TAGS = ("ETag", "etag", "md5Hash", "generation", "LastModified", "last_modified", "modification_time", "mtime", "updated")
 _SLACK_BYTES = 1 << 18  # by which the pieces of one buffered read may end later than it
-_CHANGED = "the file changed while it was read"
-_AGAIN = "run again when it is complete"
-
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class Pin:
-    """The state of a remote file: its size, and what changes with its content (ETag, time of change)."""
-
-    size: int
-    tag: str
-
-    @classmethod
-    def of(cls, info: Mapping[str, Any]) -> Pin:
-        """Take the state from what a driver says of a file. Raises IsADirectoryError where it is none."""
-        if info.get("type") == "directory":
-            raise IsADirectoryError
-        tag = next((info[name] for name in _TAGS if info.get(name)), "")
-        return cls(int(info.get("size") or 0), str(tag))
 
 
 class RemoteFile:
@@ -65,10 +45,10 @@ class RemoteFile:
         except StorageError as error:
             if error_code(error.__cause__ or error) not in ("PreconditionFailed", "412"):
                 raise
-            raise StorageError(_CHANGED, place=error.place, fix=_AGAIN) from error
+            raise StorageError(CHANGED, place=error.place, fix=AGAIN) from error
         if len(data) != stop - start:
             message = f"the file ended after {start + len(data)} of {self.pin.size} bytes"
-            raise StorageError(message, place=display_url(self.url), fix=_AGAIN)
+            raise StorageError(message, place=display_url(self.url), fix=AGAIN)
         return data
 
     def check(self) -> None:
@@ -94,13 +74,6 @@ class RemoteFile:
         data = read_fully(handle, stop - start)
         self._handles.append(handle)
         return data
-
-
-def check_same(old: Pin, new: Pin, url: str) -> None:
-    """Raise StorageError where a file is not what it was."""
-    if old != new:
-        sizes = f" ({old.size} bytes, now {new.size})" if old.size != new.size else ""
-        raise StorageError(f"{_CHANGED}{sizes}", place=display_url(url), fix=_AGAIN)
 
 
 def can_range(fs: Any, url: str) -> bool:

@@ -26,7 +26,8 @@ from graphprep.storage.private import TMP_DIR_OPTION, PrivateFolder
 from graphprep.storage.read.streams import Decompressed, LocalFile, Sequential, Source, find_codec
 
 if TYPE_CHECKING:
-    from graphprep.storage.read.ranges import Fetchers, Pin
+    from graphprep.storage.read.pins import Pin
+    from graphprep.storage.read.ranges import Fetchers
     from graphprep.storage.read.spool import Spool
 
 STDIN = "-"
@@ -89,6 +90,7 @@ class Storage:
         self._paths: dict[str, str] = {}  # of what is read from another path than its own
         self.origins: dict[str, str] = {}  # what was in memory, by the name that stands for its file
         self._pins: dict[str, Pin] = {}
+        self._opened: set[str] = set()
 
     def __enter__(self) -> Storage:
         return self
@@ -170,10 +172,10 @@ class Storage:
         if spool is not None and not spool.is_complete:
             return spool.open()
         if path is not None:
-            try:
-                return io.BufferedReader(LocalFile(path, url), _LOCAL_BUFFER_BYTES)
-            except Exception as error:
-                raise_plain(error, url)
+            with plain_words(url):
+                file = LocalFile(path, url)
+            self._pin_opened(url, os.fstat(file.fileno()))
+            return io.BufferedReader(file, _LOCAL_BUFFER_BYTES)
         fs, target = self.filesystem(url)
         with plain_words(url):
             return self._open_remote(fs, target, url, self.ahead_bytes if ahead_bytes is None else ahead_bytes)
@@ -184,11 +186,11 @@ class Storage:
         try:
             if path is not None:
                 return Path(path).stat().st_size
-            from graphprep.storage.read.ranges import Pin, can_range
+            from graphprep.storage.read.pins import Pin
 
             fs, target = self.filesystem(url)
             info = fs.info(target)
-            if can_range(fs, url) and info.get("type") != "directory":
+            if info.get("type") != "directory":
                 self._pin(url, Pin.of(info))
         except Exception as error:
             raise_plain(error, url)
@@ -514,10 +516,55 @@ class Storage:
                         fs.connect()
 
     def _pin(self, url: str, pin: Pin) -> None:
-        """Hold a remote file against what it was when it was first looked at."""
-        from graphprep.storage.read.ranges import check_same
+        """Hold a file against what it was when it was first looked at."""
+        from graphprep.storage.read.pins import check_same
 
         check_same(self._pins.setdefault(url, pin), pin, url)
+
+    def _pin_opened(self, url: str, found: os.stat_result) -> None:
+        """Hold a local file that is read from now on against what it was; nothing where that is a copy of what was piped."""
+        if url not in self._paths and stat.S_ISREG(found.st_mode):
+            from graphprep.storage.read.pins import Pin
+
+            self._opened.add(url)
+            self._pin(url, Pin.of_local(found))
+
+    def check_unchanged(self) -> None:
+        """Raise StorageError where a file that was read is no longer what it was then; expect nothing of any from here on.
+
+        One that was removed does not count: what was open of it stayed whole.
+        """
+        from graphprep.storage.read.pins import check_same
+
+        read = [(url, self._pins[url]) for url in sorted(self._opened & self._pins.keys())]
+        self._pins, self._opened = {}, set()
+
+        def check(one: tuple[str, Pin]) -> None:
+            found = self._state(one[0])
+            if found is not None:
+                check_same(one[1], found, one[0])
+
+        for one in read:
+            if self.is_local(one[0]):
+                check(one)
+        remote = [one for one in read if not self.is_local(one[0])]
+        if remote:
+            self.fetchers.run_all(check, remote)
+
+    def _state(self, url: str) -> Pin | None:
+        """Return what a file is now, None where it is gone."""
+        from graphprep.storage.read.pins import Pin
+
+        path = local_path(url)
+        with plain_words(url):
+            try:
+                if path is not None:
+                    return Pin.of_local(Path(path).stat())
+                fs, target = self.filesystem(url)
+                fs.invalidate_cache(target)
+                return Pin.of(fs.info(target))
+            except FileNotFoundError:
+                return None
 
     def forget(self, url: str) -> None:
         """Expect nothing any more of the files below ``url``, which were written meanwhile."""
@@ -525,10 +572,13 @@ class Storage:
             del self._pins[old]
 
     def _open_remote(self, fs: Any, target: str, url: str, ahead_bytes: int) -> BinaryIO:
+        from graphprep.storage.read.pins import Pin
         from graphprep.storage.read.ranges import RangeSource, RemoteFile, can_range
 
+        self._opened.add(url)
         protocol = protocol_of(url)
         if protocol == "memory":
+            self._pin(url, Pin.of(fs.info(target)))
             # The file system hands all openers the same object, position included.
             return io.BytesIO(fs.cat_file(target))
         if protocol != "http" and can_range(fs, url):

@@ -94,6 +94,7 @@ class FolderOutput:
         takes_over: bool = False,
     ) -> None:
         self._url = url.rstrip("/") or url
+        self._storage = storage
         with plain_words(url):
             self._target = target_for(storage, self._url, exists, last, takes_over=takes_over)
         self._sinks: set[Sink] = set()
@@ -180,7 +181,8 @@ class FolderOutput:
         return linked
 
     def publish(self) -> None:
-        """Show the folder, in the place of what stands there."""
+        """Show the folder, in the place of what stands there. Raises StorageError where a file that was read has changed."""
+        self._storage.check_unchanged()
         with plain_words(self._url):
             self._target.show()
         self._published = True

@@ -120,6 +120,7 @@ class StoreWriter:
                 "a store is a folder, and cannot go to stdout", place=out, fix="name the folder to write, or a URL"
             )
         self._out = out
+        self._storage = storage
         self._published = False
         self.sinks: set[Sink] = set()
         self.num_bytes = 0
@@ -180,7 +181,8 @@ class StoreWriter:
         return self._target.url(path)
 
     def publish(self, metadata: bytes) -> None:
-        """Write metadata.json, and show the store."""
+        """Write metadata.json, and show the store. Raises StorageError where a file that was read has changed since."""
+        self._storage.check_unchanged()
         self.write_file(METADATA_NAME, metadata)
         try:
             self._target.show()
