@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         open_store,
         partition,
         reorder,
+        sample,
         split,
         stats,
         transform,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from graphprep.model.options.generate import GenerateOptions, GenerateSummary
     from graphprep.model.options.partition import PartitionOptions, PartitionSummary
     from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
+    from graphprep.model.options.sample import SampleOptions, SampleSummary
     from graphprep.model.options.split import SplitOptions, SplitSummary
     from graphprep.model.options.stats import StatsOptions, StatsReport
     from graphprep.model.options.transform import TransformOptions, TransformSummary
@@ -70,6 +72,8 @@ __all__ = [
     "ReorderSummary",
     "RunOptions",
     "Samples",
+    "SampleOptions",
+    "SampleSummary",
     "SplitOptions",
     "SplitSummary",
     "StatsOptions",
@@ -96,6 +100,7 @@ __all__ = [
     "read_edges",
     "reorder",
     "reorder_by_degree",
+    "sample",
     "sort_edges",
     "sort_keys",
     "split",
@@ -124,6 +129,8 @@ _HOMES = {
     "QuietReporter": "graphprep.model.protocols",
     "ReorderOptions": "graphprep.model.options.reorder",
     "ReorderSummary": "graphprep.model.options.reorder",
+    "SampleOptions": "graphprep.model.options.sample",
+    "SampleSummary": "graphprep.model.options.sample",
     "SplitOptions": "graphprep.model.options.split",
     "SplitSummary": "graphprep.model.options.split",
     "Samples": "graphprep.sample.flow.samples",
@@ -150,6 +157,7 @@ _HOMES = {
     "read_adjacency": "graphprep.edges.files",
     "read_edges": "graphprep.edges.files",
     "reorder": "graphprep.api",
+    "sample": "graphprep.api",
     "stats": "graphprep.api",
     "transform": "graphprep.api",
     "reorder_by_degree": "graphprep.edges.arrays",
@@ -161,7 +169,7 @@ _HOMES = {
     "validate": "graphprep.api",
 }
 
-for _room in ("convert", "export", "generate", "ids", "info", "stats", "validate"):  # functions have their names, too
+for _room in ("convert", "export", "generate", "ids", "info", "sample", "stats", "validate"):  # functions have these names
     import_module(f"graphprep.{_room}")  # Python makes it an attribute of the package now, and never again
     del globals()[_room]
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from graphprep.model.options.generate import GenerateOptions, GenerateSummary
     from graphprep.model.options.partition import PartitionOptions, PartitionSummary
     from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
+    from graphprep.model.options.sample import SampleOptions, SampleSummary
     from graphprep.model.options.split import SplitOptions, SplitSummary
     from graphprep.model.options.stats import StatsOptions, StatsReport
     from graphprep.model.options.transform import TransformOptions, TransformSummary
@@ -48,7 +49,16 @@ if TYPE_CHECKING:
     from graphprep.storage.read.arrays import StoreReader
     from graphprep.validate.check import StoreReport
 
-S = TypeVar("S", ConvertSummary, "ExportSummary", "PartitionSummary", "ReorderSummary", "SplitSummary", "TransformSummary")
+S = TypeVar(
+    "S",
+    ConvertSummary,
+    "ExportSummary",
+    "PartitionSummary",
+    "ReorderSummary",
+    "SampleSummary",
+    "SplitSummary",
+    "TransformSummary",
+)
 Place = str | os.PathLike[str]  # a path or a URL
 _MAX_FAULTS = 20
 _INPUT_OPTIONS = (
@@ -395,6 +405,26 @@ def transform(
     options = make_options(TransformOptions, options, given)
     with _reporting(reporter) as told:
         return _worded(transforming.transform(os.fspath(store), os.fspath(out), words, options, told))
+
+
+@python_words()
+def sample(
+    store: Place,
+    out: Place,
+    options: SampleOptions | None = None,
+    reporter: Reporter | None = None,
+    **given: Any,
+) -> SampleSummary:
+    """Write to ``out`` flows around seeds: ``sample("store", "flows", seeds="train.txt", fanouts=[15, 10, 5])``.
+
+    ``given`` are fields of ``SampleOptions``. Raises GraphprepError.
+    """
+    from graphprep.model.options.sample import SampleOptions
+    from graphprep.sample import command as sampling
+
+    options = make_options(SampleOptions, options, given)
+    with _reporting(reporter) as told:
+        return _worded(sampling.sample(os.fspath(store), os.fspath(out), options, told))
 
 
 @python_words()

@@ -46,6 +46,7 @@ _COMMANDS = {
     "reorder": "Relabel each partition's nodes: by degree, or in another order.",
     "transform": "Make a store of another: turn, merge, add, choose.",
     "split": "Say which rows of a store are train, valid and test.",
+    "sample": "Draw neighbourhoods of seeds, mini-batch after mini-batch.",
     "export": "Write a store as the files that a trainer loads.",
     "generate": "Generate a test graph: R-MAT, a grid, or users and items.",
 }

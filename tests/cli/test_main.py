@@ -25,7 +25,20 @@ from graphprep.decoders.registry import find_decoder, flag_of
 from graphprep.model.errors import DataError, MemoryLimitError, StorageError, UsageError
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_data"
-COMMANDS = ("convert", "info", "validate", "stats", "ids", "partition", "reorder", "transform", "split", "export", "generate")
+COMMANDS = (
+    "convert",
+    "info",
+    "validate",
+    "stats",
+    "ids",
+    "partition",
+    "reorder",
+    "transform",
+    "split",
+    "sample",
+    "export",
+    "generate",
+)
 
 
 def graphprep_command(*args, **options):

@@ -73,7 +73,7 @@ def find_seeds(storage: Storage, url: str, index: RawIndex, number: int, cap_byt
     for file in storage.expand([url]).files:
         held: list[SeedIds] = []
         num_bytes = 0
-        for seeds in _read(storage, file, kind):
+        for seeds in read_ids(storage, file, kind):
             held.append(seeds)
             num_bytes += _ROW_BYTES * seeds.ids.size + (0 if seeds.ids.texts is None else seeds.ids.texts[1].nbytes)
             if num_bytes > cap_bytes // 4:
@@ -94,7 +94,8 @@ def id_kind(index: RawIndex, number: int) -> IdKind:
 # ------------------------------------------------------------------------------------------------------- reading
 
 
-def _read(storage: Storage, url: str, kind: IdKind) -> Iterator[SeedIds]:
+def read_ids(storage: Storage, url: str, kind: IdKind) -> Iterator[SeedIds]:
+    """Yield the IDs in a file, in its order. Raises DataError for what is none."""
     head = storage.head(url, len(MAGIC))
     if head.startswith(MAGIC):
         return _read_array(storage, url, kind)

@@ -16,21 +16,31 @@ _ROUNDS = 10
 
 
 @njit(cache=True, nogil=True, inline="always")
-def philox(key, first, second):
-    """Return 64 random bits, for a key and a counter of two words: all uint64.
+def philox_words(a, b, c, d, key):
+    """Return the four words of a counter of four, under a key: all uint64, words of 32 bits.
 
-    Philox4x32-10 of the counter (low, high of ``first``; low, high of ``second``) and the key (low, high): the first word of
-    its result is the low half, the second one the high half. Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as
-    easy as 1, 2, 3", SC 2011.
+    Philox4x32-10; the key's low half is its first word. Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy
+    as 1, 2, 3", SC 2011.
     """
-    a, b = uint64(first) & _LOW, uint64(first) >> uint64(32)
-    c, d = uint64(second) & _LOW, uint64(second) >> uint64(32)
     low, high = uint64(key) & _LOW, uint64(key) >> uint64(32)
     for _ in range(_ROUNDS):
         one, other = _MULTIPLY_0 * a, _MULTIPLY_1 * c
         a, b, c, d = (other >> uint64(32)) ^ b ^ low, other & _LOW, (one >> uint64(32)) ^ d ^ high, one & _LOW
         low, high = (low + _WEYL_0) & _LOW, (high + _WEYL_1) & _LOW
-    return a | (b << uint64(32))
+    return a, b, c, d
+
+
+@njit(cache=True, nogil=True, inline="always")
+def philox(key, first, second):
+    """Return 64 random bits, for a key and a counter of two words: all uint64.
+
+    The counter is (low, high of ``first``; low, high of ``second``); the first of its words is the low half of the result, the
+    second one the high half.
+    """
+    a, b = uint64(first) & _LOW, uint64(first) >> uint64(32)
+    c, d = uint64(second) & _LOW, uint64(second) >> uint64(32)
+    words = philox_words(a, b, c, d, key)
+    return words[0] | (words[1] << uint64(32))
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -1,0 +1,206 @@
+"""What is asked of ``sample``, held against a store: block types with their fan-outs, columns that are drawn by or copied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from graphprep.model.errors import UsageError, one_of
+from graphprep.model.export import StoreNeed
+from graphprep.model.metadata import GraphMetadata
+from graphprep.model.options.sample import SampleOptions, parse_fanouts, parse_layer_sizes
+from graphprep.model.schema import ColumnSchema, Layout, edge_type_text, path_name
+from graphprep.rewrite.transform.select import Owner, all_owners
+from graphprep.sample.arrays import block_types
+from graphprep.sample.flows import FlowPlan
+from graphprep.sample.rows import layout_of
+
+_LAYOUTS: tuple[Layout, ...] = ("csc", "csr")
+
+
+@dataclass(frozen=True)
+class CopiedColumn:
+    """A column that is copied: whose it is, and which block types' edges have it (of nodes none)."""
+
+    owner: Owner
+    column: ColumnSchema
+    block_types: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class SampleAsked:
+    """What is drawn and copied. ``weights`` and ``times`` are columns of each edge type, None where it has none."""
+
+    flows: FlowPlan
+    weights: tuple[ColumnSchema | None, ...]
+    times: tuple[ColumnSchema | None, ...]
+    columns: tuple[CopiedColumn, ...]
+
+    def metadata(self, metadata: GraphMetadata) -> GraphMetadata:
+        """Return the store's metadata without the edge columns that nobody reads."""
+        kept = [{one.column.name for one in self.columns if not one.owner.is_node and one.owner.number == number}
+                for number in range(len(metadata.edge_types))]  # fmt: skip
+        schemas = []
+        for number, schema in enumerate(metadata.edge_schemas):
+            read = kept[number] | {one.name for one in (self.weights[number], self.times[number]) if one is not None}
+            columns = tuple(
+                one
+                for one in schema.columns
+                if one.name in read
+                or (one.role in ("weight", "time", "created_at") and one.role.startswith(schema.neighbor_order))
+            )
+            schemas.append(replace(schema, columns=columns, num_slots=False))
+        return replace(metadata, edge_schemas=tuple(schemas))
+
+    def need(self, metadata: GraphMetadata) -> StoreNeed:
+        """Return what is read of the store."""
+        layouts = {layout_of(one) for one in self.flows.block_types}
+        others = layouts - {metadata.primary_layout}
+        has_columns = any(one is not None for one in (*self.weights, *self.times))
+        has_columns = has_columns or any(not one.owner.is_node for one in self.columns)
+        wanted = set(_LAYOUTS) if self.flows.layer_method == "fastgcn" and self.flows.layer_sizes else layouts
+        return StoreNeed(
+            layouts=tuple(one for one in _LAYOUTS if one in wanted),
+            edge_columns=next(iter(others)) if others and has_columns else None,
+        )
+
+
+def plan_sample(metadata: GraphMetadata, options: SampleOptions) -> SampleAsked:
+    """Hold options against a store. Raises UsageError."""
+    _check(options)
+    blocks = block_types(metadata.node_types, metadata.edge_types, options.direction)
+    sizes = parse_layer_sizes(options.layer_sizes) if options.layer_sizes else ()
+    if options.fanouts:
+        fanouts = _fanouts(metadata, options)
+    else:
+        num_hops = options.full if options.full is not None else len(sizes)
+        fanouts = ((-1,) * len(metadata.edge_types),) * num_hops
+    weights = _drawn_by(metadata, options.weight_column, "--weight-column")
+    times = _drawn_by(metadata, options.time_column, "--time-column")
+    copied = _copied(metadata, options, tuple(block.number for block in blocks))
+    flows = FlowPlan(
+        node_types=metadata.node_types,
+        num_nodes=metadata.num_nodes_per_type,
+        block_types=blocks,
+        direction=options.direction,
+        fanouts=tuple(tuple(hop[block.number] for block in blocks) for hop in fanouts),
+        seed=options.seed % 2**64,
+        replace=options.replace,
+        layer_sizes=sizes,
+        layer_method=options.layer_method,
+        loops=_loops(metadata) if options.add_self_loop else (),
+        keep_positions=any(not one.owner.is_node for one in copied),
+    )
+    return SampleAsked(flows, weights, times, copied)
+
+
+def _check(options: SampleOptions) -> None:
+    """Raise UsageError for options that contradict each other or themselves."""
+    if not options.seeds:
+        raise UsageError("there are no seeds", fix="give --seeds [TYPE=]FILE")
+    given = [
+        flag
+        for flag, value in (("--fanouts", options.fanouts), ("--full", options.full), ("--layer-sizes", options.layer_sizes))
+        if value not in (None, ())
+    ]
+    if len(given) != 1:
+        words = f"{' and '.join(given)} contradict each other" if given else "nothing says how far flows go"
+        raise UsageError(words, fix="give one of --fanouts 15,10,5, --full K and --layer-sizes 512,256")
+    for flag, number, least in (
+        ("--full", options.full, 1),
+        ("--batch-size", options.batch_size, 1),
+        ("--epochs", options.epochs, 1),
+    ):
+        if number is not None and number < least:
+            raise UsageError(f"{flag} must be {least} or more, found {number}", fix="correct the value")
+    if options.layer_sizes:
+        for flag, is_given in (
+            ("--weight-column", options.weight_column is not None),
+            ("--time-column", options.time_column is not None),
+            ("--add-self-loop", options.add_self_loop),
+        ):
+            if is_given:
+                raise UsageError(f"{flag} and --layer-sizes contradict each other", fix="draw by --fanouts")
+    if options.full is not None and options.replace:
+        raise UsageError("--replace and --full contradict each other: all edges are taken", fix="leave one out")
+    if (options.time_column is None) != (not options.seed_times):
+        raise UsageError("--time-column and --seed-times go together", fix="give both, or none")
+    if options.seed_times and len(options.seed_times) != len(options.seeds):
+        found = f"{len(options.seeds)} and {len(options.seed_times)}"
+        raise UsageError(
+            f"--seeds and --seed-times must be as many, found {found}", fix="give a file of times for each of seeds"
+        )
+
+
+def _fanouts(metadata: GraphMetadata, options: SampleOptions) -> tuple[tuple[int, ...], ...]:
+    """Return the fan-outs by hop and edge type. Types that are not named have those of all, or none."""
+    every, own = parse_fanouts(options.fanouts)
+    names = list(map(edge_type_text, metadata.edge_types))
+    for name in own:
+        if name not in names:
+            raise UsageError(f"--fanouts: there is no edge type {name!r}", fix=one_of(names))
+    num_hops = len(every if every is not None else next(iter(own.values())))
+    found = [own.get(name, every or (0,) * num_hops) for name in names]
+    return tuple(tuple(one[hop] for one in found) for hop in range(num_hops))
+
+
+def _drawn_by(metadata: GraphMetadata, name: str | None, flag: str) -> tuple[ColumnSchema | None, ...]:
+    found: list[ColumnSchema | None] = []
+    for schema in metadata.edge_schemas:
+        mine = [one for one in schema.columns if one.name == name]
+        if mine and (mine[0].kind != "dense" or mine[0].item_shape or mine[0].dtype[0] == "c"):
+            raise UsageError(f"{flag}: column {name!r} has no single number an edge", fix="name another column")
+        found.append(mine[0] if mine else None)
+    if name is not None and not any(found):
+        names = {one.name: None for schema in metadata.edge_schemas for one in schema.columns}
+        raise UsageError(
+            f"{flag}: no edge type has a column {name!r}", fix=one_of(names) if names else "convert with the column"
+        )
+    return tuple(found)
+
+
+def _loops(metadata: GraphMetadata) -> tuple[int, ...]:
+    """Return for each node type the first edge type from it to itself. Raises UsageError where there is none."""
+    found = []
+    for name in metadata.node_types:
+        numbers = [
+            number for number, (source, _, destination) in enumerate(metadata.edge_types) if source == destination == name
+        ]
+        if not numbers:
+            raise UsageError(
+                f"--add-self-loop: no edge type goes from {name!r} to {name!r}, under which loops could stand",
+                fix="leave it out",
+            )
+        found.append(numbers[0])
+    return tuple(found)
+
+
+def _copied(metadata: GraphMetadata, options: SampleOptions, numbers: tuple[int, ...]) -> tuple[CopiedColumn, ...]:
+    found: dict[tuple[bool, int, str], CopiedColumn] = {}
+    owners = all_owners(metadata)
+    for text in options.copy_columns:
+        mine = [(one, text) for one in owners if any(column.name == text for column in one.columns)]
+        for one in owners:
+            name = text.removeprefix(f"{one.name}:")
+            if name != text and any(column.name == name for column in one.columns):
+                mine = [(one, name)]
+        if not mine:
+            known = [f"{one.name}:{column.name}" for one in owners for column in one.columns]
+            raise UsageError(f"--copy-column: there is no column {text!r}", fix=one_of(known) if known else "leave it out")
+        for owner, name in mine:
+            column = owner.any_column(name)
+            if column.kind != "dense":
+                raise UsageError(
+                    f"--copy-column: column {name!r} of {owner.name!r} is {column.kind}; dense ones can be copied",
+                    fix="look it up by the nodes' IDs instead",
+                )
+            blocks = () if owner.is_node else tuple(at for at, number in enumerate(numbers) if number == owner.number)
+            found[owner.is_node, owner.number, name] = CopiedColumn(owner, column, blocks)
+    return tuple(found.values())
+
+
+def member_name(copied: CopiedColumn, *, is_reversed: bool) -> str:
+    """Return the member of a shard in which a column lies."""
+    folder = copied.owner.folder
+    if is_reversed:
+        folder = f"reversed/{folder.removeprefix('edges/')}"
+    return f"{folder}/{path_name(copied.column.name, column=True)}"

@@ -1,0 +1,257 @@
+"""Shards of flows, ``.npz`` or Parquet, and the manifest that says what they hold: docs/sample.md, "Files"."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xxhash import xxh3_64
+
+from graphprep.derived.store import DerivedStore
+from graphprep.edges.moves import Workspace
+from graphprep.model.metadata import MANIFEST_NAME, GraphMetadata, dump_json
+from graphprep.model.schema import edge_type_text
+from graphprep.sample.flows import GrownFlow
+from graphprep.sample.plan import CopiedColumn, SampleAsked, member_name
+from graphprep.sample.rows import layout_of
+from graphprep.storage.write.outputs import FileOutput, FolderOutput
+from graphprep.storage.write.publish import npy_header
+from graphprep.store.items import StoredArray
+from graphprep.store.single import WholeStore
+
+FORMAT = "graphprep-samples"
+SHARD_BYTES = 16 << 20  # a shard is closed when it holds as much
+_ARRAYS = (
+    "layer_offsets", "node_mapping", "block_offsets", "sources", "indptr", "edge_mapping", "node_times", "edge_weights",
+)  # fmt: skip
+_BY_FLOW = ("layer_offsets", "block_offsets")  # have a row for each flow
+Array = NDArray[Any]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Member:
+    """What a shard has of every flow: ``pieces`` gives rows of ``item_shape``, ``size`` how many."""
+
+    name: str
+    dtype: np.dtype[Any]
+    item_shape: tuple[int, ...]
+    size: Callable[[GrownFlow], int]
+    pieces: Callable[[GrownFlow], Iterator[Array]]
+
+
+class ShardWriter:
+    """Writes flows in their order, and in the end the manifest."""
+
+    def __init__(
+        self, folder: FolderOutput, asked: SampleAsked, store: DerivedStore, room: Workspace, file_format: str
+    ) -> None:
+        self._folder = folder
+        self._format = file_format
+        self._asked = asked
+        self._columns = list(column_members(asked, store, room))
+        self._flows: list[GrownFlow] = []
+        self._num_bytes = 0
+        self.shards: list[dict[str, Any]] = []
+        self._digits = 5
+
+    def add(self, flow: GrownFlow) -> None:
+        """Take a flow; a shard that is large enough is written."""
+        self._flows.append(flow)
+        arrays = (getattr(flow.arrays, name) for name in _ARRAYS)
+        self._num_bytes += sum(one.nbytes for one in arrays if one is not None)
+        self._num_bytes += sum(
+            one.size(flow) * one.dtype.itemsize * int(np.prod(one.item_shape, dtype=np.int64)) for one in self._columns
+        )
+        if self._num_bytes >= SHARD_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is held."""
+        if not self._flows:
+            return
+        flows, self._flows, self._num_bytes = self._flows, [], 0
+        name = f"samples-{len(self.shards):0{self._digits}d}.{self._format}"
+        members = [*_array_members(flows[0]), *self._columns]
+        with self._folder.open(name) as file:
+            hashed = _Hashed(file)
+            (_write_npz if self._format == "npz" else _write_parquet)(hashed, flows, members)
+        self.shards.append(
+            {
+                "path": name,
+                "num_flows": len(flows),
+                "num_nodes": sum(one.arrays.node_mapping.size for one in flows),
+                "num_edges": sum(one.arrays.sources.size for one in flows),
+                "bytes": hashed.num_bytes,
+                "xxh3": hashed.digest.hexdigest(),
+            }
+        )
+
+    def finish(self, metadata: GraphMetadata, options: dict[str, Any], num_epochs: int, num_batches: int) -> None:
+        """Write the last shard and the manifest."""
+        self.flush()
+        plan = self._asked.flows
+        schemas = [schema.checksum for schema in metadata.edge_schemas]
+        value = {
+            "format": FORMAT,
+            "format_version": 1,
+            "store": {
+                "graph_name": metadata.graph_name,
+                "node_type": list(metadata.node_types),
+                "num_nodes_per_type": list(metadata.num_nodes_per_type),
+                "edge_type": list(map(edge_type_text, metadata.edge_types)),
+                "num_edges_per_type": list(metadata.num_edges_per_type),
+                "checksums": schemas,
+            },
+            "options": options,
+            "direction": plan.direction,
+            "block_types": [
+                {"edge_type": edge_type_text(one.edge_type), "reversed": one.is_reversed} for one in plan.block_types
+            ],
+            "num_layers": plan.num_hops + 1,
+            "num_flows": num_epochs * num_batches,
+            "num_batches": num_batches,
+            "num_epochs": num_epochs,
+            "columns": [
+                {"member": one.name, "dtype": one.dtype.name, "item_shape": list(one.item_shape)} for one in self._columns
+            ],
+            "file_format": self._format,
+            "shards": self.shards,
+        }
+        self._folder.write(MANIFEST_NAME, dump_json(value))
+
+
+def _array_members(first: GrownFlow) -> Iterator[Member]:
+    for name in _ARRAYS:
+        like = getattr(first.arrays, name)
+        if like is not None:
+            by_flow = name in _BY_FLOW
+            yield Member(
+                name,
+                like.dtype,
+                like.shape if by_flow else (),
+                (lambda flow: 1) if by_flow else (lambda flow, name=name: int(getattr(flow.arrays, name).size)),  # type: ignore[misc]
+                lambda flow, name=name: iter([getattr(flow.arrays, name)]),  # type: ignore[misc]
+            )
+
+
+def column_members(asked: SampleAsked, store: DerivedStore, room: Workspace) -> Iterator[Member]:
+    """Yield the members of copied columns, in the order in which they were asked for."""
+    whole = WholeStore(store)
+    for copied in asked.columns:
+        if copied.owner.is_node:
+            stem, rows = f"{copied.owner.folder}/{copied.column.path}", _node_rows(copied.owner.number)
+            yield from _column(whole, copied, stem, member_name(copied, is_reversed=False), rows, room)
+        for at in copied.block_types:
+            block_type = asked.flows.block_types[at]
+            stem = store.edge_column_stem(block_type.number, layout_of(block_type), copied.column)
+            name = member_name(copied, is_reversed=block_type.is_reversed)
+            yield from _column(whole, copied, stem, name, _edge_rows(at), room)
+
+
+def _column(
+    store: WholeStore, copied: CopiedColumn, stem: str, name: str, rows: Callable[[GrownFlow], Ints], room: Workspace
+) -> Iterator[Member]:
+    arrays = {name: f"{stem}.npy"}
+    if copied.column.optional:
+        arrays[f"{name}.present"] = f"{stem}.present.npy"
+    for member, path in arrays.items():
+        array = store.array(0, path)
+        item_shape = array.shape[1:]
+        step = room.fit(array.dtype.itemsize * int(np.prod(item_shape, dtype=np.int64)))
+        yield Member(
+            member,
+            array.dtype,
+            item_shape,
+            lambda flow: rows(flow).size,
+            lambda flow, array=array, step=step: _taken(array, rows(flow), step),  # type: ignore[misc]
+        )
+
+
+def _node_rows(number: int) -> Callable[[GrownFlow], Ints]:
+    """Return what gives the nodes of a type in a flow, layer after layer."""
+
+    def rows(flow: GrownFlow) -> Ints:
+        arrays = flow.arrays
+        num_types = len(arrays.node_types)
+        starts = [int(arrays.layer_offsets[layer * num_types + number]) for layer in range(arrays.num_layers)]
+        stops = [int(arrays.layer_offsets[layer * num_types + number + 1]) for layer in range(arrays.num_layers)]
+        return np.concatenate([arrays.node_mapping[start:stop] for start, stop in zip(starts, stops, strict=True)])
+
+    return rows
+
+
+def _edge_rows(at: int) -> Callable[[GrownFlow], Ints]:
+    """Return what gives where the edges of a block type stand, block after block; -1 for loops."""
+
+    def rows(flow: GrownFlow) -> Ints:
+        arrays, positions = flow.arrays, flow.positions
+        starts = arrays.block_offsets[at : -1 : len(arrays.block_types)].tolist()
+        stops = arrays.block_offsets[at + 1 :: len(arrays.block_types)].tolist()
+        if positions is None:
+            raise RuntimeError("positions of edges were not kept")
+        return np.concatenate([positions[start:stop] for start, stop in zip(starts, stops, strict=True)])
+
+    return rows
+
+
+def _taken(array: StoredArray, rows: Ints, step: int) -> Iterator[Array]:
+    for start in range(0, rows.size, step):
+        some = rows[start : start + step]
+        found = array.take(np.maximum(some, 0)) if array.shape[0] else np.zeros((some.size, *array.shape[1:]), array.dtype)
+        found[some < 0] = 0
+        yield found
+
+
+# ---- files
+
+
+class _Hashed(io.RawIOBase):
+    """A file that is hashed as it is written, front to back."""
+
+    def __init__(self, file: FileOutput) -> None:
+        self._file = file
+        self.digest = xxh3_64()
+        self.num_bytes = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._file.write(data)
+        self.digest.update(data)
+        self.num_bytes += len(data)
+        return len(data)
+
+
+def _write_npz(file: _Hashed, flows: Sequence[GrownFlow], members: Sequence[Member]) -> None:
+    """Write members front to back: sizes and checksums stand behind them, and in the directory at the end."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for member in members:
+            size = sum(map(member.size, flows))
+            with archive.open(f"{member.name}.npy", "w", force_zip64=True) as entry:
+                entry.write(npy_header(member.dtype, (size, *member.item_shape)))
+                for flow in flows:
+                    for piece in member.pieces(flow):
+                        if piece.size:
+                            entry.write(np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data)
+
+
+def _write_parquet(file: _Hashed, flows: Sequence[GrownFlow], members: Sequence[Member]) -> None:
+    """Write a row for each flow, with a list for each member."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {}
+    for member in members:
+        pieces = [
+            np.concatenate([np.zeros(0, member.dtype), *(one.reshape(-1) for one in member.pieces(flow))]) for flow in flows
+        ]
+        offsets = np.cumsum([0, *(one.size for one in pieces)], dtype=np.int64)
+        columns[member.name] = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate(pieces)))
+    pq.write_table(pa.table(columns), pa.PythonFile(file, "w"), row_group_size=len(flows), compression="NONE")
