@@ -112,7 +112,7 @@ def sample(
     Each becomes a flow (NodeFlow): layers of nodes, blocks of edges between them, and where both stand in the store. The same
     --seed gives the same files, whatever the threads, the memory limit and the number of range partitions.
 
-    Example: graphprep sample karate-store karate-flows --seeds seeds.txt --fanouts 10,5
+    Example: graphprep sample karate-store flows --seeds ids.txt --fanouts 10,5
     """
     from graphprep import api
     from graphprep.cli.progress import reporting

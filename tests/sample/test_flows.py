@@ -12,7 +12,7 @@ from graphprep.sample import command, rows
 
 TYPES = ("item", "user")
 EDGES = {("user", "buys", "item"): (40, 12), ("user", "knows", "user"): (40, 40), ("item", "like", "item"): (12, 12)}
-NAMES = (("item", "like", "item"), ("user", "buys", "item"), ("user", "knows", "user"))
+NAMES = tuple(EDGES)  # the order in which the store has them
 
 
 def make_graph(seed=3):
@@ -114,7 +114,7 @@ def test_flows_are_those_of_the_definition(graph, store, seeds, tmp_path, monkey
     own, wanted = CASES[case]
     blocks = BLOCKS[direction]
     fanouts = ("4,3,-1", "user:buys:item=2,0,5")
-    by_hop = [[{1: own}.get(number, every) for number, _ in blocks] for every, own in ((4, 2), (3, 0), (-1, 5))]
+    by_hop = [[{0: own}.get(number, every) for number, _ in blocks] for every, own in ((4, 2), (3, 0), (-1, 5))]
     timed = wanted.get("timed", False)
     options = {**own, **seed_options(seeds, timed=timed)}
     graphprep.sample(
@@ -148,7 +148,10 @@ def test_loops_stand_at_the_head_of_rows(tmp_path):
         tmp_path / "store", tmp_path / "out", seeds=tmp_path / "seeds.txt", full=2, add_self_loop=True, shuffle=False
     )
     (arrays,) = read_flows(tmp_path / "out")
-    edges = [(source, destination, weight, None) for source, destination, weight in zip([1, 2, 0, 2], [0, 0, 1, 1], [1] * 4)]
+    edges = [
+        (source, destination, weight, None)
+        for source, destination, weight in zip([1, 2, 0, 2], [0, 0, 1, 1], [1] * 4, strict=True)
+    ]
     layers, blocks = flow([("n", "n", edges)], [(0, False)], {"n": [(0, None), (2, None)]}, [[-1], [-1]], loops=(0,))
     assert layers_of(arrays, ("n",)) == layers
     assert blocks_of(arrays, ("n",), [("n", "n")]) == blocks

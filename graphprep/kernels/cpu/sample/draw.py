@@ -1,7 +1,7 @@
 """Draw entries from rows. The caller allocates; the jitted functions fill. What is drawn of a row ascends.
 
 A request is a node whose row is drawn from, in a flow, with a key for its random numbers. It has the words of the counters (0,
-node mod 2^32, node div 2^32, salt), (1, ...) ... in order, whatever other requests there are; the salt is 0, or made of its time.
+node mod 2^32, node div 2^32, salt), (1, ...) ... in order, whatever other requests there are; the salt stands for its time.
 """
 
 from __future__ import annotations
