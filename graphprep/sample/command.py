@@ -26,7 +26,8 @@ from graphprep.model.protocols import Reporter
 from graphprep.model.schema import edge_type_text
 from graphprep.rewrite.run import StoreRun, refuse_same
 from graphprep.rewrite.stored_edges import derive_needs
-from graphprep.sample.flows import FlowSeeds, GrownFlow, TooLargeError, grow_flows
+from graphprep.sample.drawn import FlowSeeds
+from graphprep.sample.flows import GrownFlow, TooLargeError, grow_flows
 from graphprep.sample.plan import SampleAsked, plan_sample
 from graphprep.sample.rows import HeldRows, Rows, hold_or_stream, open_rows
 from graphprep.sample.seeds import SEED_BYTES, Seeds, read_seeds

@@ -3,76 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.sample.draw import draw_uniform, stream_keys
 from graphprep.kernels.cpu.sample.number import Numbering
-from graphprep.sample.arrays import BlockType, FlowArrays
+from graphprep.sample.arrays import FlowArrays
+from graphprep.sample.drawn import FlowPlan, FlowSeeds, Layer, Picks, edges_of, rows_of
+from graphprep.sample.layerwise import choose_layer
 from graphprep.sample.rows import Requests, Rows
 
 Ints = NDArray[np.int64]
 EDGE_BYTES = 96  # of an edge on its way: position, source, ID, their orders, its slot in the numbering, what is written
-
-
-@dataclass(frozen=True)
-class FlowPlan:
-    """How flows are drawn.
-
-    ``fanouts[h][e]``: of block type e in hop h, counted from the seeds; -1 stands for all. ``layer_sizes`` (of each hop, else
-    empty) are drawn by ``layer_method``. ``loops``: for each node type the block type under which its loops stand, -1: none.
-    ``keep_positions``: where edges stand in their layout is kept, for columns.
-    """
-
-    node_types: tuple[str, ...]
-    num_nodes: tuple[int, ...]
-    block_types: tuple[BlockType, ...]
-    direction: str
-    fanouts: tuple[tuple[int, ...], ...]
-    seed: int = 0
-    replace: bool = False
-    layer_sizes: tuple[int, ...] = ()
-    layer_method: str = "ladies"
-    loops: tuple[int, ...] = ()
-    keep_positions: bool = False
-
-    @property
-    def num_hops(self) -> int:
-        """Return how many blocks a flow has."""
-        return len(self.fanouts)
-
-
-@dataclass(frozen=True)
-class FlowSeeds:
-    """The seeds of a flow: types int32[n] and typed IDs int64[n], as given, with times int64[n] or None."""
-
-    epoch: int
-    batch: int
-    types: NDArray[np.int32]
-    nodes: Ints
-    times: Ints | None = None
-
-
-class Layer(NamedTuple):
-    """A layer of some flows. By node type: nodes int64[n], flow after flow, their bounds int64[F + 1], and times, or None."""
-
-    nodes: list[Ints]
-    bounds: list[Ints]
-    times: list[Ints | None]
-
-
-@dataclass(frozen=True)
-class Picks:
-    """What was drawn of a block type: ``offsets`` int64[n + 1] by request; other ends, edge IDs and positions int64[m]."""
-
-    offsets: Ints
-    sources: Ints
-    ids: Ints
-    positions: Ints
-    weights: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)
@@ -99,8 +44,6 @@ def grow_flows(plan: FlowPlan, rows: Sequence[Rows], group: Sequence[FlowSeeds],
     ``rows`` are those of each block type; where ``plan.layer_method`` is ``fastgcn``, then the same the other way round. Raises
     TooLargeError before more than about ``most_bytes`` would be held, DataError where the store's arrays are faulty.
     """
-    from graphprep.sample.layerwise import choose_layer
-
     layers, blocks = [_seed_layer(plan, group)], []
     budget = most_bytes // EDGE_BYTES
     for hop in range(plan.num_hops):
@@ -224,18 +167,6 @@ def _number(plan: FlowPlan, layer: Layer, picks: list[Picks], num_flows: int) ->
     return _joined(nodes, times), numbers
 
 
-def rows_of(plan: FlowPlan, layer: Layer, number: int, flow: int) -> slice:
-    """Return which requests of a block type are a flow's."""
-    bounds = layer.bounds[plan.block_types[number].destination]
-    return slice(int(bounds[flow]), int(bounds[flow + 1]))
-
-
-def edges_of(plan: FlowPlan, layer: Layer, picks: Sequence[Picks], number: int, flow: int) -> slice:
-    """Return which edges of a block type are a flow's."""
-    rows, offsets = rows_of(plan, layer, number, flow), picks[number].offsets
-    return slice(int(offsets[rows.start]), int(offsets[rows.stop]))
-
-
 def _times_of(plan: FlowPlan, layer: Layer, picks: list[Picks], number: int, flow: int) -> Ints | None:
     """Return the times that the sources of a flow's edges have from their destinations."""
     times = layer.times[plan.block_types[number].destination]
@@ -295,10 +226,3 @@ def _assemble(
     )
     kept = np.concatenate([np.zeros(0, np.int64), *positions]) if plan.keep_positions else None
     return GrownFlow(arrays, seeds.epoch, seeds.batch, kept)
-
-
-def drop_edges(picks: Picks, keep: NDArray[np.bool_], weights: NDArray[np.float32]) -> Picks:
-    """Keep some edges; ``weights`` are those of the kept ones."""
-    totals = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep)])
-    found = replace(picks, offsets=totals[picks.offsets], sources=picks.sources[keep], ids=picks.ids[keep])
-    return replace(found, positions=picks.positions[keep], weights=weights)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from graphprep.kernels.cpu.sample.draw import stream_keys
 from graphprep.kernels.cpu.sample.number import Numbering
 from graphprep.kernels.cpu.sample.philox import random_words
-from graphprep.sample.flows import FlowPlan, FlowSeeds, Layer, Picks, drop_edges, edges_of, rows_of
+from graphprep.sample.drawn import FlowPlan, FlowSeeds, Layer, Picks, drop_edges, edges_of, rows_of
 from graphprep.sample.rows import Rows
 
 Ints = NDArray[np.int64]

@@ -11,7 +11,7 @@ from graphprep.model.options.sample import SampleOptions, parse_fanouts, parse_l
 from graphprep.model.schema import ColumnSchema, Layout, edge_type_text, path_name
 from graphprep.rewrite.transform.select import Owner, all_owners
 from graphprep.sample.arrays import block_types
-from graphprep.sample.flows import FlowPlan
+from graphprep.sample.drawn import FlowPlan
 from graphprep.sample.rows import layout_of
 
 _LAYOUTS: tuple[Layout, ...] = ("csc", "csr")

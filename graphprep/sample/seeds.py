@@ -18,7 +18,7 @@ from graphprep.model.options.sample import SampleOptions
 from graphprep.model.schema import RawIdKind
 from graphprep.rewrite.transform.node_ops import StoreIndex
 from graphprep.rewrite.transform.select import SPLITS, column_mask, node_owner
-from graphprep.sample.flows import FlowSeeds
+from graphprep.sample.drawn import FlowSeeds
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import Storage

@@ -15,7 +15,7 @@ from xxhash import xxh3_64
 from graphprep.derived.store import DerivedStore
 from graphprep.edges.moves import Workspace
 from graphprep.model.metadata import MANIFEST_NAME, GraphMetadata, dump_json
-from graphprep.model.schema import edge_type_text
+from graphprep.model.schema import ColumnSchema, edge_type_text
 from graphprep.sample.flows import GrownFlow
 from graphprep.sample.plan import CopiedColumn, SampleAsked, member_name
 from graphprep.sample.rows import layout_of
@@ -36,13 +36,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Member:
-    """What a shard has of every flow: ``pieces`` gives rows of ``item_shape``, ``size`` how many."""
+    """What a shard has of every flow: ``pieces`` gives rows of ``item_shape``, ``size`` how many; ``column`` is copied."""
 
     name: str
     dtype: np.dtype[Any]
     item_shape: tuple[int, ...]
     size: Callable[[GrownFlow], int]
     pieces: Callable[[GrownFlow], Iterator[Array]]
+    column: ColumnSchema | None = None
 
 
 class ShardWriter:
@@ -118,7 +119,15 @@ class ShardWriter:
             "num_batches": num_batches,
             "num_epochs": num_epochs,
             "columns": [
-                {"member": one.name, "dtype": one.dtype.name, "item_shape": list(one.item_shape)} for one in self._columns
+                {
+                    "member": one.name,
+                    "dtype": one.dtype.name,
+                    "item_shape": list(one.item_shape),
+                    "optional": one.column.optional,
+                    **({} if one.column.role is None else {"role": one.column.role}),
+                }
+                for one in self._columns
+                if one.column is not None
             ],
             "file_format": self._format,
             "shards": self.shards,
@@ -170,6 +179,7 @@ def _column(
             item_shape,
             lambda flow: rows(flow).size,
             lambda flow, array=array, step=step: _taken(array, rows(flow), step),  # type: ignore[misc]
+            copied.column if member == name else None,
         )
 
 
