@@ -242,6 +242,7 @@ def stats(
         if _names_store(storage, urls):
             _refuse_input_options(reading)
             return looking.stats(urls[0], options, told)
+        looking.check_seed(options)
         check_plot(options, storage)
         _check_bad_records(reading, urls)
         folder = PrivateFolder(options.run.tmp_dir)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from graphprep.edges.moves import Workspace
 from graphprep.engine.ledger import Need
+from graphprep.model.errors import UsageError
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.reorder import GapCost
 from graphprep.model.options.stats import ComponentStats, EdgeTypeStats, NodeTypeStats, StatsOptions, StatsReport
@@ -37,6 +38,7 @@ def stats(
     exit codes.
     """
     options = options or StatsOptions()
+    check_seed(options)
     with contextlib.ExitStack() as stack:
         run = StoreRun(store, None, replace(options.run, device="cpu"), reporter, stack)
         check_plot(options, run.storage)
@@ -71,6 +73,13 @@ def stats(
             write_plot(report, options.plot, run.storage)
         peak = run.finish()
         return replace(report, peak_memory_bytes=peak, elapsed_s=run.elapsed_s, stage_s=dict(run.ledger.seconds))
+
+
+def check_seed(options: StatsOptions) -> None:
+    """Refuse a seed where nothing is drawn. Raises UsageError."""
+    if options.seed and options.triangles in (None, "exact"):
+        words = "without --triangles" if options.triangles is None else "with --triangles exact, which draws no sample"
+        raise UsageError(f"--seed does nothing {words}", fix="leave it out, or give --triangles sampled")
 
 
 @dataclass(frozen=True)

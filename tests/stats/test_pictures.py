@@ -202,6 +202,16 @@ def test_a_graph_without_anything_is_drawn(tmp_path):
         (["--plot", "there.svg"], 2, "error: there.svg: the file exists\n  fix: add --overwrite, or choose another name\n"),
         (["--plot", "folder.svg"], 2, "error: folder.svg: this is a folder\n  fix: name a file\n"),
         (["--overwrite"], 2, "error: --overwrite does nothing without --plot\n  fix: leave it out\n"),
+        (
+            ["--plot", str(KARATE / "a.svg")],
+            2,
+            f"error: {KARATE}/a.svg: this is inside the store {KARATE}\n  fix: name a file outside of it\n",
+        ),
+        (
+            ["--plot", str(KARATE / "part-00000" / "a.html")],
+            2,
+            f"error: {KARATE}/part-00000/a.html: this is inside the store {KARATE}\n  fix: name a file outside of it\n",
+        ),
         (["--plot", "there.svg/a.svg"], 3, "error: there.svg/a.svg: "),
     ],
 )
@@ -215,6 +225,7 @@ def test_pictures_that_cannot_be_are_refused_before_anything_is_done(args, code,
     assert message in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.svg", "there.svg"]
     assert Path("there.svg").read_text() == "mine"
+    assert not [*KARATE.glob("*.svg"), *KARATE.glob("*/*.html")]
 
 
 def test_an_old_file_is_replaced_where_that_is_asked_for(tmp_path, capsys):

@@ -47,6 +47,20 @@ KARATE_TEXT = """\
 """
 
 
+@pytest.mark.parametrize("graph", [KARATE, GOLDEN.parent.parent / "sample_data/karate/karate.csv"])
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ([], "without --triangles"),
+        (["--triangles", "exact"], "with --triangles exact, which draws no sample"),
+    ],
+)
+def test_a_seed_without_a_sample_is_refused(graph, flags, words, capsys):
+    assert run(["stats", str(graph), "--seed", "3", *flags]) == 2
+    said = f"error: --seed does nothing {words}\n  fix: leave it out, or give --triangles sampled\n"
+    assert capsys.readouterr() == ("", said)
+
+
 def test_the_report_is_printed(capsys):
     from graphprep import stats
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from itertools import chain
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from graphprep.engine.ledger import Need
@@ -14,7 +15,8 @@ from graphprep.stats.pictures.draw import draw, load_matplotlib
 from graphprep.stats.pictures.page import page
 from graphprep.stats.pictures.panels import NOTHING, sections
 from graphprep.storage.faults import display_url
-from graphprep.storage.read.urls import Storage
+from graphprep.storage.read.arrays import is_store
+from graphprep.storage.read.urls import Storage, local_path
 from graphprep.storage.write.files import check_place, write_pieces
 
 _KINDS: dict[str, Literal["svg", "png", "html"]] = {".svg": "svg", ".png": "png", ".html": "html"}
@@ -29,8 +31,8 @@ def picture_needs() -> Iterator[Need]:
 def check_plot(options: StatsOptions, storage: Storage) -> None:
     """Refuse pictures that cannot be made, before anything else is done.
 
-    Raises UsageError for a name of another kind, for a file that is there already, and where matplotlib is not installed;
-    StorageError where the file cannot be written.
+    Raises UsageError for a name of another kind, for a file that is there already or would lie in a store, and where matplotlib
+    is not installed; StorageError where the file cannot be written.
     """
     if options.plot is None:
         if options.overwrite:
@@ -38,11 +40,22 @@ def check_plot(options: StatsOptions, storage: Storage) -> None:
         return
     _kind(options.plot)
     load_matplotlib()
+    store = _store_around(options.plot, storage)
+    if store is not None:
+        place = display_url(options.plot)
+        raise UsageError(f"this is inside the store {display_url(store)}", place=place, fix="name a file outside of it")
     if storage.is_dir(options.plot):
         raise UsageError("this is a folder", place=display_url(options.plot), fix="name a file")
     if storage.exists(options.plot) and not options.overwrite:
         raise UsageError("the file exists", place=display_url(options.plot), fix="add --overwrite, or choose another name")
     check_place(storage, options.plot)
+
+
+def _store_around(url: str, storage: Storage) -> str | None:
+    """Return the store in which a file would lie; None: in none. Of a URL only its own folder is looked at."""
+    path = local_path(url)
+    folders = [url.rpartition("/")[0]] if path is None else map(str, Path(os.path.realpath(path)).parents)
+    return next((folder for folder in folders if is_store(storage, folder)), None)
 
 
 def _kind(url: str) -> Literal["svg", "png", "html"]:
