@@ -6,6 +6,8 @@ import pytest
 from golden.golden_cases import Case, load_cases, load_rewritten
 
 import graphprep
+from graphprep.against import rows
+from graphprep.edges.moves import Workspace
 
 CASES = load_cases()
 
@@ -32,3 +34,16 @@ def test_so_do_those_that_were_reordered_or_partitioned(folder):
     assert cases
     for case, store, _ in cases:
         assert said(compare(store, case)) == [], store
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_so_do_they_in_other_partitions_and_another_order_a_few_rows_at_a_time(case, tmp_path, monkeypatch):
+    with graphprep.open_store(case.store) as store:
+        are_texts = any(schema.raw_ids == "string" for schema in store.metadata.node_schemas)
+    graphprep.partition(case.store, tmp_path / "parts", by="hash" if are_texts else "modulo", partitions=3)
+    graphprep.reorder(tmp_path / "parts", tmp_path / "hot", by="degree", scope="graph")
+    windows = rows.other_windows
+    monkeypatch.setattr(rows, "other_windows", lambda store, number, _: windows(store, number, 3))
+    monkeypatch.setattr(Workspace, "fit", lambda *_: 2)
+    for store in ("parts", "hot"):
+        assert said(compare(tmp_path / store, case, threads=1)) == [], store
