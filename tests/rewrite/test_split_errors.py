@@ -168,6 +168,7 @@ REFUSED = [
         "--at: 'x' is no time of 'at'",
         "write a number, or a date such as 2019-01-01",
     ),
+    ("", {"by": "time:at", "of": ["item"], "at": "nan"}, "--at: 'nan' is no time of 'at'", "write a number"),
     ("", {"by": "time:at", "of": [BUYS], "at": "5.5"}, "--at: '5.5' is no time of 'at'", "write a number"),
     (
         "",
