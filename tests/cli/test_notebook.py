@@ -99,6 +99,7 @@ def test_every_function_shows_its_progress_in_a_notebook(notebook, sample_data, 
         lambda: graphprep.validate(store),
         lambda: graphprep.partition(store, tmp_path / "parts", by="hash", partitions=2),
         lambda: graphprep.reorder(store, tmp_path / "hot"),
+        lambda: graphprep.split(store, tmp_path / "parted", (0.5, 0.5), by="random"),
         lambda: graphprep.export(store, tmp_path / "edges", "edges"),
         lambda: graphprep.generate("grid", tmp_path / "grid.txt", rows=2, cols=2),
     ]

@@ -66,7 +66,7 @@ def read_store(folder: Path) -> dict[str, bytes]:
     return files
 
 
-# ---- what transform, reorder and partition make of golden stores: a digest each
+# ---- what transform, reorder, partition and split make of golden stores: a digest each
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Rewrite:
             maps = {"maps": str(out / "maps")} if options.pop("maps", False) else {}
             graphprep.transform(str(store), str(out / "store"), words, **maps, **options)
         else:
-            command = graphprep.reorder if self.command == "reorder" else graphprep.partition
+            command = {"reorder": graphprep.reorder, "partition": graphprep.partition, "split": graphprep.split}[self.command]
             command(str(store), str(out / "store"), by=self.how, **options)
 
 
@@ -137,6 +137,11 @@ def _rewrites() -> list[Rewrite]:
         found += [Rewrite("partition", store, by, (("partitions", 3),)) for by in some]
     for by in ("ldg", "fennel"):
         found.append(Rewrite("partition", _HETERO, by, (("partitions", 3), ("assignment_only", True), ("balance", ("type",)))))
+    shares, edges = ("shares", "0.6/0.2/0.2"), ("of", ("edges",))
+    found += [Rewrite("split", _HOMO, "random", (shares, edges, ("symmetric", True)))]
+    found += [Rewrite("split", store, "nodes", (shares,)) for store in (_PARTS, _HETERO, _NAMES)]
+    found.append(Rewrite("split", _HETERO, "time:weight", (("shares", "0.5/0.5"), edges)))
+    found.append(Rewrite("split", "edges_roles", "label", (shares, edges, ("overwrite_column", True))))
     return found
 
 

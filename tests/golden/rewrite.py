@@ -38,7 +38,7 @@ def rewrite_rewritten() -> None:
 
 
 def write_digests() -> None:
-    """Rewrite the digests of what transform, reorder and partition make."""
+    """Rewrite the digests of what transform, reorder, partition and split make."""
     digests = {}
     for case in REWRITES:
         with tempfile.TemporaryDirectory() as folder:
