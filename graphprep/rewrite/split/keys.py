@@ -129,10 +129,10 @@ def parse_time(text: str, column: ColumnSchema) -> np.uint64:
     is_float = np.dtype(column.dtype).kind == "f"
     whole = np.uint64 if column.dtype == "uint64" else np.int64
     try:
-        given = np.array([float(text)]) if is_float else np.array([int(text)], whole)
-        if given[0] != given[0]:
+        values: NDArray[Any] = np.array([float(text)]) if is_float else np.array([int(text)], whole)
+        if np.isnan(values[0]):
             raise ValueError
-        return np.uint64(_time_keys(given)[0])
+        return np.uint64(_time_keys(values)[0])
     except (ValueError, OverflowError):
         fix = "write a number" if column.unit is None else "write a number, or a date such as 2019-01-01"
         raise UsageError(f"{text!r} is no time of {column.name!r}", place="--at", fix=fix) from None
