@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from graphprep.model.options.transform import TransformOptions, TransformSummary
     from graphprep.model.protocols import QuietReporter
     from graphprep.model.run_options import RunOptions
-    from graphprep.sample.flow.live import create_full_node_flow
+    from graphprep.sample.flow.live import create_full_node_flow, neighbor_sampling
     from graphprep.sample.flow.node_flow import NodeFlow
     from graphprep.sample.flow.samples import Samples, open_samples
 
@@ -92,6 +92,7 @@ __all__ = [
     "ids",
     "info",
     "load",
+    "neighbor_sampling",
     "open_samples",
     "open_store",
     "partition",
@@ -150,6 +151,7 @@ _HOMES = {
     "ids": "graphprep.api",
     "info": "graphprep.api",
     "load": "graphprep.api",
+    "neighbor_sampling": "graphprep.sample.flow.live",
     "open_samples": "graphprep.sample.flow.samples",
     "open_store": "graphprep.api",
     "partition": "graphprep.api",

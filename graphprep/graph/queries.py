@@ -95,6 +95,11 @@ class GraphQueries(Showable):
         """Return the edge types, as (source type, relation, destination type)."""
         return self.metadata.edge_types
 
+    @property
+    def reader(self) -> StoreReader:
+        """Return what reads the arrays of the store."""
+        return self._store
+
     def num_nodes(self, node_type: NodeTypeLike | None = None) -> int:
         """Return the number of nodes of a type, or of all types."""
         return self._count(self._nodes, None if node_type is None else self._nodes.types.id(node_type))

@@ -29,7 +29,7 @@ from graphprep.rewrite.stored_edges import derive_needs
 from graphprep.sample.drawn import FlowSeeds
 from graphprep.sample.flows import GrownFlow, TooLargeError, grow_flows
 from graphprep.sample.plan import SampleAsked, plan_sample
-from graphprep.sample.rows import HeldRows, Rows, hold_or_stream, open_rows
+from graphprep.sample.rows import BlockArrays, HeldRows, Rows, hold_or_stream, open_rows
 from graphprep.sample.seeds import SEED_BYTES, Seeds, read_seeds
 from graphprep.sample.write import SHARD_BYTES, ShardWriter
 from graphprep.storage.private import remove_leftovers
@@ -69,7 +69,8 @@ def sample(store: str, out: str, options: SampleOptions, reporter: Reporter | No
         run.ledger.begin("sample", _needs(memory, room, seeds))
         begin = time.perf_counter()
         writer = ShardWriter(folder, asked, ready, room, options.format)
-        for flow in grow_all(asked, open_all(asked, ready, room), seeds, options, memory.working_bytes, memory.threads):
+        rows = hold_or_stream(open_blocks(asked, ready), room)
+        for flow in grow_all(asked, rows, seeds, options, memory.working_bytes, memory.threads):
             writer.add(flow)
             run.reporter.advance(records=flow.arrays.sources.size)
         num_batches = seeds.num_batches(options.batch_size)
@@ -113,8 +114,8 @@ def _notes(asked: SampleAsked) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def open_all(asked: SampleAsked, store: DerivedStore, room: Workspace) -> list[Rows]:
-    """Open the rows of all block types; with FastGCN's draws, then those of the same edges the other way round."""
+def open_blocks(asked: SampleAsked, store: DerivedStore) -> list[BlockArrays]:
+    """Open the arrays of all block types; with FastGCN's draws, then those of the same edges the other way round."""
     blocks = list(asked.flows.block_types)
     found = [open_rows(store, one, asked.weights[one.number], asked.times[one.number]) for one in blocks]
     if asked.flows.layer_sizes and asked.flows.layer_method == "fastgcn":
@@ -122,7 +123,7 @@ def open_all(asked: SampleAsked, store: DerivedStore, room: Workspace) -> list[R
             replace(one, source=one.destination, destination=one.source, is_reversed=not one.is_reversed) for one in blocks
         )
         found += [open_rows(store, one, None, None) for one in turned]
-    return hold_or_stream(found, room)
+    return found
 
 
 def grow_all(
@@ -161,13 +162,18 @@ def _grow_groups(
             grown = grow_flows(asked.flows, rows, group, most_bytes)
         except TooLargeError as error:
             if size == 1:
-                raise MemoryLimitError(
-                    f"a flow takes more than {format_size(most_bytes)}, at least {format_size(error.num_bytes)} in one hop",
-                    fix="raise --memory-limit, or lower --batch-size or the fan-outs",
-                ) from None
+                raise too_large(error, most_bytes) from None
             size = most = max(1, size // 2)
             flows, group = itertools.chain(group[size:], flows), group[:size]
             continue
         yield from grown
         group = []
         size = min(2 * size, most)
+
+
+def too_large(error: TooLargeError, most_bytes: int) -> MemoryLimitError:
+    """Return the error of a flow that has no room."""
+    return MemoryLimitError(
+        f"a flow takes more than {format_size(most_bytes)}, at least {format_size(error.num_bytes)} in one hop",
+        fix="raise --memory-limit, or lower --batch-size or the fan-outs",
+    )

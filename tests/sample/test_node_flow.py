@@ -23,13 +23,12 @@ def load(name, **options):
 
 def naive_full(graph, hops, seeds):
     """Return layers as {type: nodes}, and blocks as {edge type: [(source, destination, edge ID)]}, outermost first."""
-    by = (lambda edge: edge[2]) if "csc" in graph.metadata.layouts else (lambda edge: (edge[0], edge[2]))
     edges = {kind: list(zip(*(end.tolist() for end in graph.edges(kind)), strict=True)) for kind in graph.edge_types}
     layer = {kind: list(seeds.get(kind, ())) for kind in graph.node_types}
     layers, blocks = [layer], []
     for _ in range(hops):
         block = {
-            kind: [edge for node in layer[kind[2]] for edge in sorted(edges[kind], key=by) if edge[1] == node]
+            kind: [edge for node in layer[kind[2]] for edge in sorted(edges[kind], key=lambda e: e[2]) if edge[1] == node]
             for kind in graph.edge_types
         }
         layer = {kind: [] for kind in graph.node_types}
@@ -276,7 +275,7 @@ def test_what_is_not_there_is_refused():
         (
             lambda: graphprep.create_full_node_flow(graph, 1, [3]),
             UsageError,
-            "there are several node types\n  fix: pass seeds as a dict of IDs by node type",
+            "there are several node types\n  fix: pass a dict by node type",
         ),
     ]
     for ask, kind, message in cases:

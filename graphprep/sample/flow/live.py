@@ -1,98 +1,152 @@
-"""Flows of a loaded store, without files."""
+"""Flows of a loaded store, without files: what the command of the same options would write, drawn when it is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import contextlib
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.derived.derive import derived_store
 from graphprep.graph.graph import Graph
 from graphprep.model.errors import UsageError
 from graphprep.model.ids import IdLike
-from graphprep.sample.arrays import FlowArrays, block_types
+from graphprep.model.options.checks import make_options
+from graphprep.model.options.sample import SampleOptions
+from graphprep.model.options.words import python_words
+from graphprep.model.protocols import QuietReporter
+from graphprep.model.shown.results import Card, Showable
+from graphprep.model.shown.texts import count
+from graphprep.rewrite.run import StoreRun
+from graphprep.rewrite.stored_edges import derive_needs
+from graphprep.sample.command import grow_all, open_blocks, too_large
 from graphprep.sample.flow.node_flow import NodeFlow
+from graphprep.sample.flows import TooLargeError, grow_flows
+from graphprep.sample.plan import SampleAsked, plan_sample
+from graphprep.sample.rows import HeldRows
+from graphprep.sample.seeds import Seeds
 
 Ints = NDArray[np.int64]
-Seeds = IdLike | Mapping[str, IdLike]
-_NONE = np.zeros(0, np.int64)
+SeedIds = IdLike | Mapping[str, IdLike]
+_OF_FILES = ("seeds", "seed_times", "typed_ids", "copy_columns", "format", "overwrite")
 
 
-def create_full_node_flow(graph: Graph, num_layers: int, seeds: Seeds | None = None) -> NodeFlow:
+class DrawnFlows(Sequence[NodeFlow], Showable):
+    """The flows of a loaded store, mini-batch after mini-batch, epoch after epoch: each is drawn when it is asked for.
+
+    Asked again, it is the same. ``flows[i]`` is a flow, ``flows[i:j]`` a tuple of some; going through all of them uses threads.
+    """
+
+    def __init__(self, graph: Graph, asked: SampleAsked, seeds: Seeds, options: SampleOptions) -> None:
+        self._graph, self._asked, self._seeds, self._options = graph, asked, seeds, options
+        self._rows, self._most_bytes, self._threads = _hold(graph, asked, options)
+
+    def __len__(self) -> int:
+        return self._options.epochs * self._seeds.num_batches(self._options.batch_size)
+
+    @overload
+    def __getitem__(self, key: int) -> NodeFlow: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[NodeFlow, ...]: ...
+    def __getitem__(self, key: int | slice) -> NodeFlow | tuple[NodeFlow, ...]:
+        if isinstance(key, slice):
+            return tuple(self[number] for number in range(*key.indices(len(self))))
+        if not -len(self) <= key < len(self):
+            raise IndexError(f"flow {key} of {len(self)}")
+        seeds = next(self._seeds.flows(self._options, key % len(self)))
+        try:
+            grown = grow_flows(self._asked.flows, self._rows, [seeds], self._most_bytes)[0]
+        except TooLargeError as error:
+            raise too_large(error, self._most_bytes) from None
+        return NodeFlow(grown.arrays, self._graph)
+
+    def __iter__(self) -> Iterator[NodeFlow]:
+        for grown in grow_all(self._asked, self._rows, self._seeds, self._options, self._most_bytes, self._threads):
+            yield NodeFlow(grown.arrays, self._graph)
+
+    def card(self) -> Card:
+        """See ``Showable``."""
+        return Card(f"DrawnFlows: {count(len(self), 'flow')} of {count(self._asked.flows.num_hops + 1, 'layer')}")
+
+
+@python_words()
+def neighbor_sampling(
+    graph: Graph,
+    seeds: SeedIds | None = None,
+    *,
+    seed_times: SeedIds | None = None,
+    options: SampleOptions | None = None,
+    **given: Any,
+) -> DrawnFlows:
+    """Draw flows around seeds of a loaded store: ``neighbor_sampling(graph, [0, 5], fanouts=[15, 10], batch_size=1)``.
+
+    ``seeds`` are typed IDs, or typed IDs by node type; None: all nodes. ``seed_times`` are like them. ``given`` are fields of
+    ``SampleOptions``, but for those of files; the flows are those that ``graphprep.sample`` writes with the same ones. Arrays
+    of the store are mapped, or held in memory. Raises GraphprepError.
+    """
+    for name in _OF_FILES:
+        if name in given:
+            raise UsageError(f"{name} is an option of files", fix=f"leave out {name}; seeds are the second argument")
+    wanted = _read_seeds(graph, seeds, seed_times)
+    of_seeds = ("memory",)  # the names of no files
+    made = make_options(SampleOptions, options, given)
+    made = replace(made, seeds=of_seeds, seed_times=() if seed_times is None else of_seeds)
+    return DrawnFlows(graph, plan_sample(graph.metadata, made), wanted, made)
+
+
+def create_full_node_flow(graph: Graph, num_layers: int, seeds: SeedIds | None = None, **given: Any) -> NodeFlow:
     """Return the complete flow of a model of ``num_layers`` layers: all edges that enter the seeds, and so on.
 
-    It has ``num_layers`` blocks, and one layer of nodes more. ``seeds``: typed IDs, or typed IDs by node type; None: all nodes.
-    Raises UsageError for a seed that is there twice. Source of name and meaning: DGL's ``create_full_nodeflow``.
+    It has ``num_layers`` blocks, and one layer of nodes more. ``seeds`` and ``given`` are those of ``neighbor_sampling``.
+    Source of name and meaning: DGL's ``create_full_nodeflow``.
     """
     if num_layers < 1:
         raise UsageError(f"num_layers must be at least 1, found {num_layers}", fix="count the layers of the model")
-    layer = _seeds(graph, seeds)
-    types = block_types(graph.node_types, graph.edge_types, "in")
-    rows = [graph.adjacency(edge_type, layout="csc") for edge_type in graph.edge_types]
-    layers, blocks = [layer], []
-    for _ in range(num_layers):
-        starts = np.cumsum([0, *(some.size for some in layer)])
-        found = [_in_edges(rows[one.number], layer[one.destination]) for one in types]
-        sources: list[list[Ints]] = [[_NONE] for _ in layer]
-        for one, (_, some, _) in zip(types, found, strict=True):
-            sources[one.source].append(some)
-        layer = [_distinct(np.concatenate(some)) for some in sources]
-        starts = np.cumsum([0, *(some.size for some in layer)])
-        ends = [_places(layer[one.source], some) + starts[one.source] for one, (_, some, _) in zip(types, found, strict=True)]
-        blocks.append([(indptr, src, ids) for (indptr, _, ids), src in zip(found, ends, strict=True)])
-        layers.append(layer)
-    layers.reverse()
-    blocks.reverse()
-    sizes = [some.size for layer in layers for some in layer]
-    edges = [one for block in blocks for one in block]
-    arrays = FlowArrays(
-        graph.node_types,
-        types,
-        "in",
-        np.cumsum([0, *sizes]),
-        np.concatenate([_NONE, *(some for layer in layers for some in layer)]),
-        np.cumsum([0, *(ids.size for _, _, ids in edges)]),
-        np.concatenate([_NONE, *(src for _, src, _ in edges)]).astype(np.int32),
-        np.concatenate([_NONE, *(indptr for indptr, _, _ in edges)]),
-        np.concatenate([_NONE, *(ids for _, _, ids in edges)]),
-    )
-    return NodeFlow(arrays, graph)
+    return neighbor_sampling(graph, seeds, **given, full=num_layers, batch_size=2**62, shuffle=False)[0]
 
 
-def _seeds(graph: Graph, seeds: Seeds | None) -> list[Ints]:
-    """Return the seeds of each node type."""
-    if seeds is None:
-        return [np.arange(graph.num_nodes(name)) for name in graph.node_types]
-    if not isinstance(seeds, Mapping) and len(graph.node_types) > 1:
-        raise UsageError("there are several node types", fix="pass seeds as a dict of IDs by node type")
-    named = seeds if isinstance(seeds, Mapping) else {graph.node_types[0]: seeds}
-    found = [_NONE] * len(graph.node_types)
-    for name, ids in named.items():
-        own = np.atleast_1d(np.asarray(ids, np.int64)) if np.size(ids) else _NONE
-        if not np.all(graph.has_nodes(own, name)):
-            wrong = own[~np.asarray(graph.has_nodes(own, name))][0]
-            raise UsageError(f"there is no node {wrong} of type {name!r}", fix="pass typed IDs")
-        if np.unique(own).size < own.size:
-            raise UsageError(f"a seed of type {name!r} is there twice", fix="pass each seed once")
-        found[graph.node_types.index(name)] = own
-    return found
+def _read_seeds(graph: Graph, seeds: SeedIds | None, times: SeedIds | None) -> Seeds:
+    """Check seeds. Raises UsageError for what is no node, where there is none, and for times that are not as many."""
+    wanted = {name: np.arange(graph.num_nodes(name)) for name in graph.node_types} if seeds is None else _by_type(graph, seeds)
+    stamps = None if times is None else _by_type(graph, times)
+    for name, ids in wanted.items():
+        known = np.asarray(graph.has_nodes(ids, name)) if ids.size else np.ones(0, np.bool_)
+        if not known.all():
+            raise UsageError(f"there is no node {ids[~known][0]} of type {name!r}", fix="pass typed IDs")
+        if stamps is not None and stamps.get(name, ids[:0]).size != ids.size:
+            raise UsageError(f"{ids.size} seeds of type {name!r} need as many times", fix="pass a time for each seed")
+    if not any(ids.size for ids in wanted.values()):
+        raise UsageError("there are no seeds", fix="pass IDs of nodes")
+    types = [np.full(ids.size, graph.node_types.index(name), np.int32) for name, ids in wanted.items()]
+    joined = None if stamps is None else np.concatenate([stamps[name] for name in wanted if wanted[name].size])
+    return Seeds(np.concatenate(types), np.concatenate(list(wanted.values())), joined)
 
 
-def _in_edges(rows: Any, nodes: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return (offsets, sources, edge IDs) of the edges that enter nodes."""
-    starts, stops = rows.indptr[nodes], rows.indptr[nodes + 1]
-    offsets = np.cumsum(np.concatenate([[0], stops - starts]))
-    at = np.repeat(starts - offsets[:-1], stops - starts) + np.arange(offsets[-1])
-    return offsets, rows.indices[at].astype(np.int64), at if rows.edge_ids is None else rows.edge_ids[at].astype(np.int64)
+def _by_type(graph: Graph, ids: SeedIds) -> dict[str, Ints]:
+    if not isinstance(ids, Mapping):
+        if len(graph.node_types) > 1:
+            raise UsageError("there are several node types", fix="pass a dict by node type")
+        ids = {graph.node_types[0]: ids}
+    for name in ids:
+        if name not in graph.node_types:
+            raise UsageError(f"there is no node type {name!r}", fix=f"use some of {', '.join(graph.node_types)}")
+    return {name: np.atleast_1d(np.asarray(some, np.int64)) for name, some in ids.items()}
 
 
-def _distinct(nodes: Ints) -> Ints:
-    """Return each node once, in the order of first meeting."""
-    _, firsts = np.unique(nodes, return_index=True)
-    return nodes[np.sort(firsts)]
-
-
-def _places(layer: Ints, nodes: Ints) -> Ints:
-    order = np.argsort(layer, kind="stable")
-    return order[np.searchsorted(layer, nodes, sorter=order)]
+def _hold(graph: Graph, asked: SampleAsked, options: SampleOptions) -> tuple[list[HeldRows], int, int]:
+    """Return the rows of all block types, mapped or in memory, how many bytes flows may take, and the number of threads."""
+    with contextlib.ExitStack() as stack:
+        run = StoreRun(graph.url, None, replace(options.run, device="cpu"), None, stack)
+        memory = run.plan_memory()
+        room = run.room(memory, graph.metadata)
+        run.ledger.begin("prepare", derive_needs(room))
+        narrow = copy.copy(graph.reader)
+        narrow.metadata = asked.metadata(graph.metadata)
+        ready = derived_store(narrow, asked.need(graph.metadata), run.storage, room, QuietReporter(), run.tmp_dir)
+        rows = [HeldRows(one) for one in open_blocks(asked, stack.enter_context(ready))]
+        run.finish()
+        return rows, memory.working_bytes, memory.threads

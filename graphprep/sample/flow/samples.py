@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, overload
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -125,7 +126,7 @@ class SampleFiles:
         columns = []
         for entry in manifest.columns:
             folder, _, name = entry.member.rpartition("/")
-            schema = ColumnSchema(name, "dense", entry.dtype, entry.item_shape, entry.optional, role=entry.role)
+            schema = ColumnSchema(unquote(name), "dense", entry.dtype, entry.item_shape, entry.optional, role=entry.role)
             columns.append(CopiedColumn(*folders[f"{folder}/"], schema, entry.member))  # type: ignore[arg-type]
         return FlowTypes(manifest.node_types, tuple(wanted), manifest.direction, tuple(columns))
 

@@ -1,0 +1,236 @@
+"""Samples in files as flows: what a loaded store draws without files, with the columns that were copied; and damaged ones."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+from clients.graphs import shared_store
+
+import graphprep
+from graphprep.model.errors import DataError, StorageError, UsageError
+
+FIELDS = ("layer_offsets", "node_mapping", "block_offsets", "sources", "indptr", "edge_mapping", "node_times", "edge_weights")
+CASES = {
+    "homogeneous": ("homogeneous", {"fanouts": [4, 3]}),
+    "parquet": ("homogeneous", {"fanouts": [4, 3], "format": "parquet"}),
+    "csr": ("homogeneous", {"fanouts": [2, -1]}, {"layout": "csr"}),
+    "parts": ("heterogeneous", {"fanouts": [4, 3]}, {"partitions": 3}),
+    "both": ("heterogeneous", {"fanouts": [3, 2], "direction": "both", "replace": True}),
+    "out": ("heterogeneous", {"fanouts": ["user:buys:item=2,2", "user:knows:user=3,1"], "direction": "out"}),
+    "full": ("heterogeneous", {"full": 2}),
+    "loops": ("homogeneous", {"fanouts": [3, 2], "add_self_loop": True}),
+    "layers": ("homogeneous", {"layer_sizes": [9, 6]}),
+}
+
+
+def make(name, folder, **more):
+    """Sample all nodes; return (the graph, the samples, the same flows drawn in memory)."""
+    kind, options, *of_store = CASES[name]
+    store = shared_store(kind, **(of_store[0] if of_store else {}))[1]
+    graph = graphprep.load(str(store))
+    words = []
+    for node_type in graph.node_types:
+        np.save(folder / f"{node_type}.npy", np.arange(graph.num_nodes(node_type)))
+        words.append(f"{node_type}={folder / node_type}.npy")
+    options = {"batch_size": 16, "epochs": 2, "seed": 5, **options}
+    copied = {"copy_columns": [f"{graph.node_types[0]}:feat"]} | more
+    graphprep.sample(str(store), str(folder / "flows"), seeds=words, typed_ids=True, **options, **copied)
+    options.pop("format", None)
+    return graph, graphprep.open_samples(folder / "flows"), graphprep.neighbor_sampling(graph, **options)
+
+
+def assert_same(one, two):
+    for field in FIELDS:
+        own, other = getattr(one.arrays, field), getattr(two.arrays, field)
+        assert (own is None) == (other is None), field
+        if own is not None:
+            np.testing.assert_array_equal(own, other, field)
+            assert own.dtype == other.dtype, field
+    assert one.arrays.block_types == two.arrays.block_types
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_files_hold_what_is_drawn_in_memory(name, tmp_path):
+    graph, samples, drawn = make(name, tmp_path)
+    assert len(samples) == len(drawn) == samples.num_epochs * samples.manifest.num_batches
+    for one, two in zip(samples, drawn, strict=True):
+        assert_same(one, two)
+    assert_same(samples[-1], drawn[-1])
+    assert_same(samples.epoch(1)[0], drawn[len(drawn) // 2])
+    assert [flow.flow_sizes for flow in samples[2:4]] == [flow.flow_sizes for flow in drawn[2:4]]
+    for flow in samples:  # every edge is one of the graph
+        for block in range(flow.num_blocks):
+            for number, block_type in enumerate(flow.arrays.block_types):
+                src, dst, eid = flow.block_edges(block, edge_type=number)
+                own = flow.edge_mapping[eid] >= 0
+                ends = graph.find_edges(flow.edge_mapping[eid[own]], block_type.edge_type)
+                wanted = ends[::-1] if block_type.is_reversed else ends
+                found = [flow.map_to_parent_nid(end[own]) for end in (src, dst)]
+                assert [end.tolist() for end in found] == [end.tolist() for end in wanted]
+                assert flow.map_to_parent_nid(src[~own]).tolist() == flow.map_to_parent_nid(dst[~own]).tolist()
+
+
+def test_reversed_edge_types_have_names_of_their_own(tmp_path):
+    _, samples, _ = make("both", tmp_path)
+    types = samples[0].edge_types
+    assert types[:4] == (
+        ("user", "buys", "item"),
+        ("item", "has", "tag"),
+        ("user", "knows", "user"),
+        ("tag", "rev_has", "item"),
+    )
+    assert types[4:] == (
+        ("item", "rev_buys", "user"),
+        ("tag", "rev_rev_has", "item"),
+        ("user", "rev_knows", "user"),
+        ("item", "rev_rev_has", "tag"),
+    )
+
+
+@pytest.mark.parametrize("file_format", ["npz", "parquet"])
+@pytest.mark.parametrize("name", ["parts", "both", "loops"])
+def test_copied_columns_are_those_of_the_parent(name, file_format, tmp_path):
+    kind = CASES[name][0]
+    store = shared_store(kind, **(CASES[name][2] if len(CASES[name]) > 2 else {}))[1]
+    graph = graphprep.load(str(store))
+    edge_type = graph.edge_types[0]
+    columns = [f"{graph.node_types[0]}:{one.name}" for one in graph.columns(graph.node_types[0]) if one.kind == "dense"]
+    columns += [f"{':'.join(edge_type)}:{one.name}" for one in graph.columns(edge_type) if one.kind == "dense"]
+    _, samples, _ = make(name, tmp_path, copy_columns=columns, format=file_format)
+    with_graph = graphprep.open_samples(tmp_path / "flows", graph=store)
+    for flow, whole in zip(samples, with_graph, strict=True):
+        for layer in range(flow.num_layers):
+            assert set(flow.layers[layer].data) == {one.partition(":")[2] for one in columns[: len(flow.layers[layer].data)]}
+            for column, values in flow.layers[layer].data.items():
+                wanted = whole.layers[layer].data[column]
+                for kind in values if isinstance(values, dict) else [None]:
+                    own, other = (some if kind is None else some[kind] for some in (values, wanted))
+                    np.testing.assert_array_equal(own, other)
+        for block in range(flow.num_blocks):
+            for column, values in flow.flows[block, block + 1].data.items():
+                wanted = whole.flows[block, block + 1].data[column]
+                for kind in values if isinstance(values, dict) else [None]:
+                    own, other = (some if kind is None else some[kind] for some in (values, wanted))
+                    np.testing.assert_array_equal(own, other)
+
+
+def test_samples_are_pickled_as_what_opens_them_again(tmp_path):
+    graph, samples, _ = make("homogeneous", tmp_path)
+    again = pickle.loads(pickle.dumps(graphprep.open_samples(tmp_path / "flows", graph=graph)[1:3]))
+    assert len(again) == 2
+    assert_same(again[0], samples[1])
+    assert again[1].back.data["y"].tolist() == graph.take("paper", "y", samples[2].layer_parent_nid(-1)).tolist()
+    assert repr(samples) == (f"Samples('{tmp_path}/flows'): 6 flows\n  3 layers; 3 batches in each of 2 epochs")
+
+
+def test_samples_lie_in_memory_file_systems_too(tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    _, samples, _ = make("homogeneous", tmp_path)
+    memory = fsspec.filesystem("memory")
+    memory.put(str(tmp_path / "flows"), "/sampled", recursive=True)
+    try:
+        for one, two in zip(graphprep.open_samples("memory://sampled"), samples, strict=True):
+            assert_same(one, two)
+    finally:
+        memory.rm("/sampled", recursive=True)
+
+
+def test_what_is_no_whole_folder_of_samples_is_told(tmp_path):
+    graph, _, _ = make("homogeneous", tmp_path)
+    flows, fix = tmp_path / "flows", "  fix: sample again, or copy the samples again"
+    shard = flows / "samples-00000.npz"
+
+    def error(kind, ask, *cut):
+        with pytest.raises(kind) as raised:
+            ask()
+        return str(raised.value)
+
+    good = shard.read_bytes()
+    shard.write_bytes(good[:-7])
+    message = f"{shard}: the file has {len(good) - 7} bytes, the manifest says {len(good)}\n{fix}"
+    assert error(DataError, lambda: graphprep.open_samples(flows)[0]) == message
+    shard.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
+    found = error(DataError, lambda: graphprep.open_samples(flows)[0])
+    assert found.startswith(f"{shard}: the file has {len(good)} bytes and xxh3 ")
+    assert found.endswith(f", the manifest says {len(good)} and {manifest(flows)['shards'][0]['xxh3']}\n{fix}")
+    shard.unlink()
+    assert error(StorageError, lambda: graphprep.open_samples(flows)[0]).startswith(f"{shard}: ")
+    shard.write_bytes(good)
+
+    other = shared_store("few_nodes")[1]
+    assert error(DataError, lambda: graphprep.open_samples(flows, graph=other)).startswith(
+        f"{other}: these are not samples of this store: num_nodes_per_type was [40], and is [3]"
+    )
+    assert error(StorageError, lambda: graphprep.open_samples(tmp_path)) == (
+        f"{tmp_path}: there are no samples: manifest.json is missing\n"
+        "  fix: name a folder that graphprep sample wrote; the manifest is written last"
+    )
+    place = flows / "manifest.json"
+    whole = manifest(flows)
+    for changes, words in (
+        ({"format": "graphprep-store"}, "this is no manifest of samples\n  fix: name a folder that graphprep sample wrote"),
+        ({"format_version": 2}, "samples of version 2, this graphprep reads 1\n  fix: sample again"),
+        ({"num_flows": 7}, "the shards have 6 flows, num_flows says 7\n  fix: sample again"),
+        ({"shards": 3}, f"the manifest is not whole: TypeError: 'int' object is not iterable\n{fix}"),
+    ):
+        place.write_text(json.dumps({**whole, **changes}))
+        assert error(DataError, lambda: graphprep.open_samples(flows)) == f"{place}: {words}"
+    place.write_text("{")
+    assert error(DataError, lambda: graphprep.open_samples(flows)).startswith(f"{place}: this is no manifest of samples")
+    assert graph.num_nodes() == 40
+
+
+def manifest(folder):
+    return json.loads((folder / "manifest.json").read_text())
+
+
+def test_epochs_and_numbers_that_are_not_there_are_refused(tmp_path):
+    _, samples, drawn = make("homogeneous", tmp_path)
+    with pytest.raises(UsageError, match="there is no epoch 2: there are 2"):
+        samples.epoch(2)
+    for some in (samples, drawn):
+        with pytest.raises(IndexError, match="flow 6 of 6"):
+            some[6]
+    shutil.rmtree(tmp_path / "flows")
+
+
+def test_seeds_that_are_not_there_are_refused():
+    graph = graphprep.load(str(shared_store("heterogeneous")[1]))
+    cases = [
+        ({"user": [99]}, "there is no node 99 of type 'user'\n  fix: pass typed IDs"),
+        ({"nix": [1]}, "there is no node type 'nix'\n  fix: use some of user, item, tag"),
+        ({"user": []}, "there are no seeds\n  fix: pass IDs of nodes"),
+        ([1], "there are several node types\n  fix: pass a dict by node type"),
+    ]
+    for seeds, message in cases:
+        with pytest.raises(UsageError) as error:
+            graphprep.neighbor_sampling(graph, seeds, fanouts=[2])
+        assert str(error.value) == message
+    with pytest.raises(UsageError) as error:
+        graphprep.neighbor_sampling(graph, {"user": [1]}, fanouts=[2], overwrite=True)
+    assert str(error.value) == "overwrite is an option of files\n  fix: leave out overwrite; seeds are the second argument"
+
+
+def test_a_temporal_flow_is_that_of_the_files(tmp_path):
+    store = shared_store("temporal")[1]
+    graph = graphprep.load(str(store))
+    edge_type = graph.edge_types[0]
+    time = next(one.name for one in graph.columns(edge_type) if one.role == "time")
+    node_type = edge_type[2]
+    nodes = np.arange(graph.num_nodes(node_type))
+    times = np.resize(np.sort(graph.column(edge_type, time))[:: max(1, graph.num_edges(edge_type) // 7)], nodes.size).astype(
+        np.int64
+    )
+    for name, values in (("nodes", nodes), ("times", times)):
+        np.save(tmp_path / f"{name}.npy", values)
+    options = {"fanouts": [3, 2], "time_column": time, "batch_size": 8}
+    words = {"seeds": f"{node_type}={tmp_path / 'nodes.npy'}", "seed_times": str(tmp_path / "times.npy")}
+    graphprep.sample(str(store), str(tmp_path / "flows"), **words, typed_ids=True, **options)
+    drawn = graphprep.neighbor_sampling(graph, {node_type: nodes}, seed_times={node_type: times}, **options)
+    for one, two in zip(graphprep.open_samples(tmp_path / "flows"), drawn, strict=True):
+        assert one.arrays.node_times is not None
+        assert_same(one, two)
