@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         load,
         open_store,
         partition,
+        plan,
         reorder,
         sample,
         split,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from graphprep.model.options.convert import ConvertOptions, ConvertSummary
     from graphprep.model.options.generate import GenerateOptions, GenerateSummary
     from graphprep.model.options.partition import PartitionOptions, PartitionSummary
+    from graphprep.model.options.plan import PlanReport
     from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
     from graphprep.model.options.sample import SampleOptions, SampleSummary
     from graphprep.model.options.split import SplitOptions, SplitSummary
@@ -67,6 +69,7 @@ __all__ = [
     "PartitionBook",
     "PartitionOptions",
     "PartitionSummary",
+    "PlanReport",
     "QuietReporter",
     "ReorderOptions",
     "ReorderSummary",
@@ -96,6 +99,7 @@ __all__ = [
     "open_samples",
     "open_store",
     "partition",
+    "plan",
     "rank_ids",
     "read_adjacency",
     "read_edges",
@@ -127,6 +131,7 @@ _HOMES = {
     "PartitionBook": "graphprep.model.ids",
     "PartitionOptions": "graphprep.model.options.partition",
     "PartitionSummary": "graphprep.model.options.partition",
+    "PlanReport": "graphprep.model.options.plan",
     "QuietReporter": "graphprep.model.protocols",
     "ReorderOptions": "graphprep.model.options.reorder",
     "ReorderSummary": "graphprep.model.options.reorder",
@@ -155,6 +160,7 @@ _HOMES = {
     "open_samples": "graphprep.sample.flow.samples",
     "open_store": "graphprep.api",
     "partition": "graphprep.api",
+    "plan": "graphprep.api",
     "rank_ids": "graphprep.edges.sorted_arrays",
     "read_adjacency": "graphprep.edges.files",
     "read_edges": "graphprep.edges.files",
@@ -171,7 +177,7 @@ _HOMES = {
     "validate": "graphprep.api",
 }
 
-for _room in ("convert", "export", "generate", "ids", "info", "sample", "stats", "validate"):  # functions have these names
+for _room in ("convert", "export", "generate", "ids", "info", "plan", "sample", "stats", "validate"):  # so are functions
     import_module(f"graphprep.{_room}")  # Python makes it an attribute of the package now, and never again
     del globals()[_room]
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from graphprep.model.export import ExportOptions, ExportSummary, TargetInfo
     from graphprep.model.options.generate import GenerateOptions, GenerateSummary
     from graphprep.model.options.partition import PartitionOptions, PartitionSummary
+    from graphprep.model.options.plan import PlanReport
     from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
     from graphprep.model.options.sample import SampleOptions, SampleSummary
     from graphprep.model.options.split import SplitOptions, SplitSummary
@@ -141,6 +142,29 @@ def _converter(options: ConvertOptions) -> Callable[..., ConvertSummary]:
 
         convert = partial(convert_in_parts, convert=convert)
     return convert
+
+
+@python_words(decoder=True)
+def plan(
+    inputs: Place | Sequence[Place] = (),
+    options: ConvertOptions | None = None,
+    reporter: Reporter | None = None,
+    *,
+    out: Place | None = None,
+    export: Sequence[str] = (),
+    **given: Any,
+) -> PlanReport:
+    """Say what ``convert`` would make of raw inputs, and what that takes, from samples: nothing is written.
+
+    ``out`` is where the store would be, ``export`` names targets. ``given`` are fields of ``ConvertOptions`` or ``RunOptions``:
+    ``plan("a.csv", partitions=2, threads=4)``. Raises GraphprepError.
+    """
+    from graphprep.plan import command as planning
+
+    options, urls = make_options(ConvertOptions, options, given), _as_list(inputs)
+    place = None if out is None else os.fspath(out)
+    with _reporting(reporter) as told:
+        return planning.plan(urls, options, told, out=place, targets=tuple(export))
 
 
 @python_words(decoder=True)

@@ -14,8 +14,8 @@ import typer
 from graphprep.cli import export
 from graphprep.cli.export import LastStageFlags
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.help.pages import FIRST, OF_TABLES, Of
-from graphprep.cli.options import AsJson, DeviceFlags, OverwriteStore, ReportFlags, StorageFlags, option, values_of
+from graphprep.cli.help.pages import FIRST, LATER, OF_TABLES, Of
+from graphprep.cli.options import AsJson, DeviceFlags, DryRun, OverwriteStore, ReportFlags, StorageFlags, option, values_of
 from graphprep.cli.printed.summaries import note_lines, summary_json, types_lines, work_line, wrapped_text
 from graphprep.cli.printed.words import count
 from graphprep.cli.tables import TableFlags, make_graph
@@ -343,6 +343,7 @@ def convert(
     run_flags: DeviceFlags,
     storage_flags: StorageFlags,
     report_flags: ReportFlags,
+    dry_run: Annotated[DryRun, LATER] = False,
     as_json: AsJson = False,
 ) -> None:
     """Convert raw graph data into a store of CSC or CSR arrays.
@@ -354,6 +355,7 @@ def convert(
 
     """
     from graphprep import api
+    from graphprep.cli.printed.plan import report_json, report_text
     from graphprep.cli.progress import reporting
 
     decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
@@ -363,6 +365,11 @@ def convert(
     )
     options = make_input_options(input_flags, table_flags, decoder_flags, run_options, error_flags)
     options, exports = with_store_options(options, store_flags), last_flags.folders(out)
+    if dry_run:
+        with reporting(report_flags) as reporter:
+            planned = api.plan(urls, options, reporter, out=out, export=[target for target, _ in exports])
+        typer.echo(report_json(planned) if as_json else report_text(planned, every=report_flags.verbose > 0))
+        return
     exported: list[ExportSummary] = []
     failure: GraphprepError | None = None
     if not exports:

@@ -38,6 +38,7 @@ _EXIT_SIGNAL = 128
 # Functions in modules of their names, and how their docstrings begin: the page of all commands loads none of them.
 _COMMANDS = {
     "convert": "Convert raw graph data into a store of CSC or CSR arrays.",
+    "plan": "Say what a conversion will be like: sizes, memory, time.",
     "info": "Describe a store, a chunked graph or raw files.",
     "validate": "Check a store against its schema and its invariants.",
     "stats": "Say what a graph is like: degrees, components, columns.",

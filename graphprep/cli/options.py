@@ -122,6 +122,11 @@ class ReportFlags:
 
 AsJson = Annotated[bool, of_report("Print the result as JSON, for machines.", "--json", default=False)]
 
+DryRun = Annotated[
+    bool,
+    of_report("Say what the run would take, as graphprep plan does, and write nothing.", "--dry-run", default=False),
+]
+
 
 def values_of(*groups: Any) -> dict[str, Any]:
     """Return flags by their fields' names, as the library's options take them: lists are tuples."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphprep.convert.read.plan import Planned, is_packed
+from graphprep.convert.read.samples import first_records, is_compressed, records_at, table_rows
 from graphprep.model.errors import GraphprepError
-from graphprep.model.protocols import ReadingRoom, Span, TextBlock
+from graphprep.model.protocols import Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawRows
-from graphprep.storage.read.streams import find_codec
 from graphprep.store.room import DiskNeed
 
 if TYPE_CHECKING:
@@ -79,7 +78,10 @@ def _sample(planned: Planned, storage: Storage, span: Span, rules: DiskRules) ->
     try:
         if span.kind == "text":
             return _least(planned, list(_pieces(storage, span)), rules)
-        rows = _first_rows(planned, storage, span, rules.pool_bytes) if _num_rows(span) else None
+        found = (
+            table_rows(planned.decoder, storage, span, (0,), _SAMPLE_ROWS, rules.pool_bytes) if _num_rows(span) else iter(())
+        )
+        rows = next(found, None)
     except (GraphprepError, OSError, ValueError):
         return _Share()
     number = rows.num_records or _aligned_rows(rows) if rows is not None else 0
@@ -94,31 +96,15 @@ def _least(planned: Planned, pieces: list[TextBlock], rules: DiskRules) -> _Shar
 
 def _pieces(storage: Storage, span: Span) -> Iterator[TextBlock]:
     """Yield whole lines from the beginning of a text and, where that is easy, from its middle and its end."""
-    head = storage.head(span.url, _SAMPLE_BYTES)
-    if span.record_ends is not None:
-        stop, _ = span.record_ends.scan(head, 0)
-    else:
-        stop = head.rfind(b"\n") + 1
-    if not stop:
+    head = first_records(storage, span, _SAMPLE_BYTES)
+    if head is None:
         return
-    yield TextBlock(head[:stop], span)
+    yield head
     size = storage.size(span.url)
     if size < 4 * _SAMPLE_BYTES or storage.local_path(span.url) is None or span.record_ends is not None:
         return
-    if find_codec(storage.read_range(span.url, 0, 16)) is not None:
-        return
-    for start in (size // 2, size - _SAMPLE_BYTES):
-        data = storage.read_range(span.url, start, start + _SAMPLE_BYTES)
-        low, high = data.find(b"\n") + 1, data.rfind(b"\n") + 1
-        if low < high:
-            yield TextBlock(data[low:high], span, first_line=2, is_first=False)
-
-
-def _first_rows(planned: Planned, storage: Storage, span: Span, room_bytes: int) -> RawRows | None:
-    span = replace(span, room=ReadingRoom(room_bytes, storage.tmp_dir))
-    with storage.open(span.url) as handle:
-        part = replace(span, stop=min(span.stop, max(span.start, 0) + _SAMPLE_ROWS)) if span.stop >= 0 else span
-        return next(iter(planned.decoder.read(handle, part, _SAMPLE_ROWS)), None)
+    if not is_compressed(storage, span.url):
+        yield from records_at(storage, span, (size // 2, size - _SAMPLE_BYTES), _SAMPLE_BYTES)
 
 
 def _aligned_rows(rows: RawRows) -> int:

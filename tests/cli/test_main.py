@@ -27,6 +27,7 @@ from graphprep.model.errors import DataError, MemoryLimitError, StorageError, Us
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_data"
 COMMANDS = (
     "convert",
+    "plan",
     "info",
     "validate",
     "stats",
@@ -57,7 +58,7 @@ def graphprep_command(*args, **options):
 
 PAGES = [
     *((*command, "--help") for command in [(), *((name,) for name in COMMANDS)]),
-    *((name, "--help-all") for name in ("convert", "info", "validate", "stats")),
+    *((name, "--help-all") for name in ("convert", "plan", "info", "validate", "stats")),
 ]
 
 

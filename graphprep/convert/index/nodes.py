@@ -21,6 +21,7 @@ from graphprep.engine.ledger import Need
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.ids.group import mark_bits
 from graphprep.model.errors import DataError, MemoryLimitError, UsageError
+from graphprep.model.options.convert import ConvertOptions
 from graphprep.storage.spill.runs import Runs, SpillPool
 from graphprep.store.assign import cut_sizes, order_types
 
@@ -223,26 +224,30 @@ def find_ranges(decoded: Decoded, rules: NodeRules) -> dict[str, EndRange]:
                     found[name] = own if found[name].high < found[name].low else found[name].join(own)
     ranges = {}
     for name, own in found.items():
-        ranges[name] = _range(decoded, rules, name, spaces[name], own, stated[name])
+        limit_bytes = rules.memory.limit_bytes
+        ranges[name] = settle_range(name, spaces[name], own, stated[name], decoded.num_edges, rules.options, limit_bytes)
     return ranges
 
 
-def _range(decoded: Decoded, rules: NodeRules, name: str, space: str, found: IdRange, stated: int | None) -> EndRange:
+def settle_range(
+    name: str, space: str, found: IdRange, stated: int | None, num_edges: int, options: ConvertOptions, limit_bytes: int
+) -> EndRange:
+    """Decide which IDs of a type are its nodes, where its edges' ends lie in a range; raises what ``find_ranges`` does."""
     lowest, highest = found
     if stated is not None and (highest >= stated or lowest < 0):
         raise BeyondError(name, stated, highest)
-    if lowest < 0 and rules.options.ids == "dense":
+    if lowest < 0 and options.ids == "dense":
         raise UsageError(f"--ids dense: node type {name!r} has the raw ID {lowest}", fix="use --ids sparse")
     num_nodes = highest + 1 if stated is None else stated
-    auto = rules.options.ids in (None, "auto") and lowest >= 0 and (stated is not None or num_nodes <= 2 * decoded.num_edges)
-    is_dense = rules.options.ids == "dense" or auto
+    auto = options.ids in (None, "auto") and lowest >= 0 and (stated is not None or num_nodes <= 2 * num_edges)
+    is_dense = options.ids == "dense" or auto
     # One bit for each ID would take half of the memory limit.
-    if is_dense and num_nodes // 8 > rules.memory.limit_bytes // 2:
+    if is_dense and num_nodes // 8 > limit_bytes // 2:
         raise MemoryLimitError(
             f"node type {name!r}: dense IDs up to {num_nodes - 1} need {format_size(2 * (num_nodes // 8))} of memory",
             fix="use --ids sparse, or raise --memory-limit",
         )
-    taken = "" if rules.options.ids not in (None, "auto") or stated is not None else " (chosen by --ids auto)"
+    taken = "" if options.ids not in (None, "auto") or stated is not None else " (chosen by --ids auto)"
     return EndRange(name, space, lowest, highest, num_nodes if is_dense else None, taken)
 
 

@@ -1,0 +1,62 @@
+"""``graphprep plan``: what a conversion will be like."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, ErrorFlags, InputFlags, StoreFlags
+from graphprep.cli.export import LastStageFlags
+from graphprep.cli.help.groups import with_groups
+from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags
+from graphprep.cli.tables import TableFlags
+
+
+@with_groups(
+    later=(
+        *(InputFlags, StoreFlags, ErrorFlags, TableFlags, EdgesFlags, DeepGnnFlags),
+        *(LastStageFlags, DeviceFlags, StorageFlags, ReportFlags),
+    )
+)
+def plan(
+    *,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="INPUT...",
+            help="Files, folders, globs or URLs, but not stdin. None with --nodes, --edges.",
+            show_default=False,
+        ),
+    ] = None,
+    input_flags: InputFlags,
+    store_flags: StoreFlags,
+    error_flags: ErrorFlags,
+    table_flags: TableFlags,
+    edges_flags: EdgesFlags,
+    deepgnn_flags: DeepGnnFlags,
+    last_flags: LastStageFlags,
+    run_flags: DeviceFlags,
+    storage_flags: StorageFlags,
+    report_flags: ReportFlags,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a conversion will be like: sizes, memory, time.
+
+    From samples, headers and footers; nothing is written. Takes the options of convert.
+
+    Example: graphprep plan sample_data/karate/karate.csv --partitions 2
+    """
+    from graphprep import api
+    from graphprep.cli.convert import check_inputs, given_decoder_options, make_input_options, with_store_options
+    from graphprep.cli.printed.plan import report_json, report_text
+    from graphprep.cli.progress import reporting
+
+    decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
+    urls = check_inputs(inputs, table_flags, "INPUT is needed: what is to be converted")
+    run = run_flags.to_options(storage_flags)
+    options = make_input_options(input_flags, table_flags, decoder_flags, run, error_flags)
+    targets = [target for target, _ in last_flags.folders("store")]
+    with reporting(report_flags) as reporter:
+        report = api.plan(urls, with_store_options(options, store_flags), reporter, export=targets)
+    typer.echo(report_json(report) if as_json else report_text(report, every=report_flags.verbose > 0))

@@ -1,0 +1,122 @@
+"""``plan``: what a conversion will be like. The steps in order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from graphprep.convert.decoded.rows import IdSpaces
+from graphprep.convert.read.plan import Planned
+from graphprep.convert.read.plan import plan as look
+from graphprep.convert.run import Run, begin_run, decode_settings
+from graphprep.engine.budget import trim_heap
+from graphprep.kernels.compiler.compilation import done as compilations
+from graphprep.model.errors import UsageError
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.options.plan import DiskRoom, PlannedExport, PlanReport
+from graphprep.model.protocols import Reporter
+from graphprep.plan.guesses import guesses
+from graphprep.plan.kernels import COMPILE_S, IMPORT_S, missing_kernels
+from graphprep.plan.memory import MemoryRoom
+from graphprep.plan.rates import probe, stage_seconds
+from graphprep.plan.sample import Stratum, take_samples
+from graphprep.plan.sizes import GraphSizes, measure, spills
+from graphprep.plan.tally import tally
+from graphprep.storage.read.urls import STDIN
+from graphprep.store.room import find_folders, folder_beside, free_bytes
+
+
+def plan(
+    inputs: Sequence[str],
+    options: ConvertOptions | None = None,
+    reporter: Reporter | None = None,
+    *,
+    out: str | None = None,
+    targets: Sequence[str] = (),
+) -> PlanReport:
+    """Estimate what ``convert`` would make of an input, and what that takes; ``out`` is where the store would be.
+
+    Only samples, headers and footers are read, and nothing is written. Raises what ``convert`` raises for options that do not
+    fit and for what is wrong with the samples, UsageError for stdin, of which nothing can be looked at beforehand.
+    """
+    options, begin = options or ConvertOptions(), time.perf_counter()
+    if STDIN in inputs:
+        raise UsageError("stdin cannot be sampled: what is read of it is gone", place=STDIN, fix="write it to a file first")
+    tmp_dir = options.run.tmp_dir or (folder_beside(out) if out is not None else None)
+    with begin_run(inputs, () if out is None else (out,), options, tmp_dir, reporter) as run:
+        known = look(run.inputs, options, run.storage, run.memory, run.ledger, (out, tmp_dir))
+        settings, compiled = decode_settings(run, known), compilations.elapsed_s
+        strata = take_samples(run, known.input)
+        compiled = compilations.elapsed_s - compiled
+        spaces = IdSpaces(known.input.sources)
+        found = tally(strata, spaces.of_end)
+        sizes = measure(run, known.input.sources, found, settings, _num_parts(run, known.input))
+        seconds = stage_seconds(run, sizes, strata, probe())
+        trim_heap()
+        code = _code_bytes(strata)
+        room = MemoryRoom(run, known.input, settings, sizes, strata, code)
+        missing = missing_kernels(sizes, options)
+        spilled = sum(spills(sizes, run.memory.pool_bytes))
+        return PlanReport(
+            inputs=tuple(inputs),
+            format=known.input.format,
+            format_flags=known.input.flags,
+            num_files=len({span.url for span in known.input.sources.spans}),
+            input_bytes=sum(one.stored_bytes for one in strata),
+            text_bytes=round(sum(one.text_bytes for one in strata)),
+            read_bytes=sum(one.read_bytes for one in strata),
+            num_nodes=sizes.num_nodes,
+            num_edges=sizes.num_edges,
+            distinct_ids=sizes.distinct_ids,
+            num_parts=sizes.shape.num_parts,
+            raw_ids=sizes.raw_ids,
+            stages=room.stages(seconds.__getitem__),
+            memory_limit_bytes=run.memory.limit_bytes,
+            threads=run.memory.threads,
+            store_bytes=sizes.store_bytes,
+            spill_bytes=spilled,
+            disks=_disks(out, tmp_dir, sizes, spilled),
+            missing_kernels=missing,
+            compile_s=len(missing) * COMPILE_S + (IMPORT_S if missing else 0.0),
+            compiled_s=compiled,
+            guesses=guesses(run, known.input, sizes),
+            exports=tuple(PlannedExport(target, None) for target in targets),
+            notes=_notes(run, known.input, strata, sizes, found.warnings),
+            elapsed_s=time.perf_counter() - begin,
+        )
+
+
+def _num_parts(run: Run, planned: Planned) -> int:
+    """Return the number of partitions; a file of assignments may ask for another one."""
+    return run.options.partitions or 1
+
+
+def _code_bytes(strata: Sequence[Stratum]) -> int:
+    """Return what modules that decoding loads hold."""
+    return 0 if all(one.kind == "text" for one in strata) else 8 << 20
+
+
+def _disks(out: str | None, tmp_dir: str | None, sizes: GraphSizes, spilled: int) -> tuple[DiskRoom, ...]:
+    if out is None:
+        return ()
+    folder, tmp = find_folders(out, tmp_dir)
+    store = sum(sizes.store_bytes.values())
+    rooms = [] if folder is None else [DiskRoom(folder, store, free_bytes(folder))]
+    return (*rooms, DiskRoom(tmp, spilled, free_bytes(tmp)))
+
+
+def _notes(
+    run: Run, planned: Planned, strata: Sequence[Stratum], sizes: GraphSizes, warnings: dict[str, int]
+) -> tuple[str, ...]:
+    notes = list(sizes.notes)
+    notes += [f"{text} (in samples)" for text in warnings]
+    if any(one.is_packed for one in strata if not one.is_whole):
+        notes.append("compressed files were looked at from their beginning only: what comes later may be another")
+    if operations := run.options.operations():
+        notes.append(f"{', '.join(operations)}: done on the store, which takes about as long again; counts are those before")
+    if "*" in "".join(sizes.num_edges):
+        notes.append("types of ends (*) are told by the nodes' records, wherever these stand")
+    return tuple(notes)
+
+
+__all__ = ["plan"]

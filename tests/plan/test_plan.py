@@ -1,0 +1,178 @@
+"""``plan``: what it says of an input, against what ``convert`` then makes of it."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphprep
+from graphprep.model.errors import DataError, StorageError, UsageError
+
+SAMPLES = Path(__file__).parents[2] / "sample_data"
+KARATE = SAMPLES / "karate/karate.csv"
+
+
+def both(path, out, **options):
+    """Return what is planned, and what is done."""
+    return graphprep.plan(path, **options), graphprep.convert(path, out, **options)
+
+
+def files_bytes(store):
+    return sum(file.stat().st_size for file in Path(store).rglob("*") if file.is_file())
+
+
+@pytest.mark.parametrize(
+    ("path", "options"),
+    [
+        ("karate/karate.csv", {"decoder_options": {"weight_col": "weight"}}),
+        ("lesmis/lesmis.jsonl", {}),
+        ("shop/shop.jsonl", {"partitions": 3, "layout": "both"}),
+        ("karate/chunked", {}),
+        ("shop/shop.tsv", {"format": "tsv"}),
+        ("people/graph.json", {}),
+        ("edges/plain.txt.gz", {}),
+        ("edges/columns.parquet", {}),
+        ("names/awkward.csv", {"format": "edges", "decoder_options": {"id_type": "string"}}),
+    ],
+)
+def test_of_small_inputs_the_numbers_are_exact(path, options, tmp_path):
+    planned, done = both(SAMPLES / path, tmp_path / "out", **options)
+    assert planned.total_edges == sum(done.num_edges.values())
+    assert {name: one.value for name, one in planned.num_nodes.items()} == done.num_nodes
+    assert all(one.is_exact for one in (*planned.num_nodes.values(), *planned.num_edges.values()))
+    assert (planned.format, planned.format_flags, planned.num_parts) == (done.format, done.format_flags, done.num_parts)
+    assert planned.read_bytes == planned.input_bytes
+
+
+def skewed_edges(num_edges, seed=0):
+    rng = np.random.default_rng(seed)
+    src = (200_000 * rng.random(num_edges) ** 2).astype(np.int64)
+    return np.stack([src, rng.integers(0, 150_000, num_edges)], axis=1)
+
+
+def write_lines(path, edges):
+    path.write_text("".join(f"{src} {dst}\n" for src, dst in edges.tolist()))
+
+
+def test_a_large_text_is_looked_at_in_places(tmp_path):
+    edges = skewed_edges(900_000)
+    edges = edges[np.argsort(edges[:, 0], kind="stable")]  # so that lines become longer
+    write_lines(tmp_path / "edges.txt", edges)
+    planned, done = both(tmp_path / "edges.txt", tmp_path / "out")
+    assert planned.read_bytes < 0.5 * planned.input_bytes
+    assert planned.total_edges == pytest.approx(900_000, rel=0.01)
+    assert planned.num_nodes["_N"].value == pytest.approx(done.num_nodes["_N"], rel=0.001)
+    assert planned.output_bytes == pytest.approx(files_bytes(tmp_path / "out"), rel=0.02)
+    ids = planned.distinct_ids["_N"]
+    assert ids.low <= np.unique(edges).size <= ids.high
+    assert ids.value == pytest.approx(np.unique(edges).size, rel=0.2)
+
+
+def test_a_compressed_text_is_told_by_its_beginning_and_its_end(tmp_path):
+    write_lines(tmp_path / "edges.txt", skewed_edges(600_000))
+    (tmp_path / "edges.txt.gz").write_bytes(gzip.compress((tmp_path / "edges.txt").read_bytes(), 1))
+    planned = graphprep.plan(tmp_path / "edges.txt.gz")
+    assert planned.text_bytes == (tmp_path / "edges.txt").stat().st_size
+    assert planned.total_edges == pytest.approx(600_000, rel=0.01)
+    assert planned.notes == ("compressed files were looked at from their beginning only: what comes later may be another",)
+
+
+def test_a_tables_footer_says_how_many_rows_it_has(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    edges = skewed_edges(300_000)
+    pq.write_table(pa.table({"src": edges[:, 0], "dst": edges[:, 1], "w": edges[:, 0] / 2}), tmp_path / "e.parquet")
+    planned, _ = both(tmp_path / "e.parquet", tmp_path / "out", decoder_options={"weight_col": "w"})
+    (number,) = planned.num_edges.values()
+    assert (number.value, number.is_exact) == (300_000, True)
+    assert planned.output_bytes == pytest.approx(files_bytes(tmp_path / "out"), rel=0.02)
+
+
+def test_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    graphprep.plan(KARATE, out=tmp_path / "store")
+    assert not list(tmp_path.iterdir())
+
+
+def test_stages_declare_what_convert_declares(tmp_path, monkeypatch):
+    """The ledger's entries of a conversion, by stage, are those that were planned, byte for byte."""
+    from graphprep.convert import run
+
+    kept = []
+
+    class Kept(run.Ledger):
+        def __init__(self, *args):
+            super().__init__(*args)
+            kept.append(self)
+
+    monkeypatch.setattr(run, "Ledger", Kept)
+    write_lines(tmp_path / "edges.txt", skewed_edges(30_000))
+    options = {"memory_limit": "512MiB", "threads": 2, "partitions": 2}
+    planned, _ = both(tmp_path / "edges.txt", tmp_path / "out", **options)
+    done = kept[-1]
+    for stage in planned.stages[1:]:
+        own = {one.name: one.most_bytes for one in stage.needs if one.name not in ("process", "code", "heap")}
+        declared = {one.name: one.num_bytes for one in done.stages[stage.name] if one.name != "heap"}
+        for name, num_bytes in declared.items():  # shares of what the process leaves differ by what it holds
+            assert own[name] == pytest.approx(num_bytes, rel=0.1), (stage.name, name)
+        assert stage.likely_bytes <= stage.most_bytes <= planned.memory_limit_bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "error", "words"),
+    [
+        ("0 1\n1 x\n", {"format": "edges"}, DataError, "edges.txt:2:3"),
+        ("0 1\n", {"partitions": -1}, UsageError, "partitions"),
+        ("0 1\n1 7\n", {"num_nodes": {"": 3}}, DataError, "node 7 is outside [0, 3)"),
+    ],
+)
+def test_what_is_wrong_is_told_as_convert_tells_it(text, options, error, words, tmp_path):
+    (tmp_path / "edges.txt").write_text(text)
+    with pytest.raises(error, match=None) as planned:
+        graphprep.plan(tmp_path / "edges.txt", **options)
+    with pytest.raises(error) as done:
+        graphprep.convert(tmp_path / "edges.txt", tmp_path / "out", **options)
+    assert words in str(planned.value)
+    assert planned.value.message == done.value.message
+
+
+def test_a_file_that_is_not_there():
+    with pytest.raises(StorageError):
+        graphprep.plan("nowhere.csv")
+
+
+def test_stdin_cannot_be_sampled():
+    with pytest.raises(UsageError) as told:
+        graphprep.plan("-")
+    assert str(told.value) == "-: stdin cannot be sampled: what is read of it is gone\n  fix: write it to a file first"
+
+
+def test_a_remote_file(tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    write_lines(tmp_path / "edges.txt", skewed_edges(500_000))
+    with fsspec.open("memory://plan/edges.txt", "wb") as file:
+        file.write((tmp_path / "edges.txt").read_bytes())
+    remote, local = graphprep.plan("memory://plan/edges.txt"), graphprep.plan(tmp_path / "edges.txt")
+    assert remote.num_edges == local.num_edges
+    assert remote.distinct_ids == local.distinct_ids
+    assert remote.read_bytes == local.read_bytes < remote.input_bytes
+
+
+def test_guesses_are_what_the_flags_fix(tmp_path):
+    planned = graphprep.plan(KARATE)
+    flags = {one.what: one.flags for one in planned.guesses}
+    assert flags["format"] == "--format edges"
+    assert flags["delimiter"] == "--delimiter ,"
+    assert flags["column of the sources"] == "--src-col source"
+    again = graphprep.plan(KARATE, format="edges", partitions=1, ids="dense", memory_limit="1GiB", threads=1)
+    assert {"format", "partitions", "nodes", "memory limit", "threads"}.isdisjoint(one.what for one in again.guesses)
+
+
+def test_json_has_everything(capsys):
+    from graphprep.cli.main import run
+
+    assert run(["plan", str(KARATE), "--json", "--quiet"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["total_nodes"], told["total_edges"]) == (34, 78)
+    assert [one["name"] for one in told["stages"]] == ["plan", "decode", "index", "shuffle", "build", "publish"]
