@@ -43,7 +43,7 @@ def test_so_do_they_in_other_partitions_and_another_order_a_few_rows_at_a_time(c
     graphprep.partition(case.store, tmp_path / "parts", by="hash" if are_texts else "modulo", partitions=3)
     graphprep.reorder(tmp_path / "parts", tmp_path / "hot", by="degree", scope="graph")
     windows = rows.other_windows
-    monkeypatch.setattr(rows, "other_windows", lambda store, number, _: windows(store, number, 3))
-    monkeypatch.setattr(Workspace, "fit", lambda *_: 2)
+    monkeypatch.setattr(rows, "other_windows", lambda store, number, _: windows(store, number, 20))
+    monkeypatch.setattr(Workspace, "fit", lambda *_: 30)
     for store in ("parts", "hot"):
         assert said(compare(tmp_path / store, case, threads=1)) == [], store
