@@ -14,7 +14,7 @@ from pathlib import Path
 
 from case import HERE, LIMITS, PEERS, Bar, Case, Check, CheckError, Input, Peers, Side, graphprep_command
 from exports import deepgnn_case
-from rewrites import ORDERS, PARTITIONERS, SCRIPT, STATISTICS, TRANSFORMS, rewrite_case
+from rewrites import ORDERS, PARTITIONERS, SCRIPT, SPLITS, STATISTICS, TRANSFORMS, rewrite_case
 from trainers import dispatch_case, peer_python, trainer_case
 
 SOURCE_GB_PER_S = 0.4
@@ -122,7 +122,7 @@ class Cases:
         makers["export-dispatch"] = self._dispatch
         for format in ("edgelist", "json", "tsv"):
             makers[f"export-deepgnn-{format}"] = partial(self._deepgnn_files, format)
-        kinds = {"transform": TRANSFORMS, "order": ORDERS, "partitioner": PARTITIONERS, "stats": STATISTICS}
+        kinds = {"transform": TRANSFORMS, "order": ORDERS, "partitioner": PARTITIONERS, "split": SPLITS, "stats": STATISTICS}
         for kind, names in kinds.items():
             makers |= {f"{kind}-{name}": partial(self._rewrite, kind, name) for name in names}
         return makers | {"skew": self._skew, "slow-source": self._slow_source, "start-up": self._start_up}

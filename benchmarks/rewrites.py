@@ -1,4 +1,4 @@
-"""Stores to other stores, and to numbers: transforms, orders, partitioners and statistics, against libraries in memory.
+"""Stores to other stores, and to numbers: transforms, orders, partitioners, splits, statistics, against libraries in memory.
 
 Each of them reads the arrays of the same store, and writes its result. What the operation takes by itself, from graph to graph
 in memory, is told besides.
@@ -35,6 +35,7 @@ ORDERS = {
 }
 PARTITIONERS = {"ldg": (), "fennel": (), "metis": ("pymetis", "dgl")}
 STATISTICS = {"edges": ("scipy", "networkit", "igraph"), "triangles": ("scipy", "networkit", "igraph")}
+SPLITS = {"edges": ("torch-geometric",), "nodes": ()}
 NUM_PARTS = 8
 # What is told beside times and memory.
 TOLD = {"alone_s": "alone CPU s", "bits": "bits an edge", "cut_share": "edges cut", "imbalance": "imbalance"}
@@ -46,6 +47,7 @@ def rewrite_case(kind: str, name: str, given: Input, peers: Peers, python: dict[
         "transform": (_transform, TRANSFORMS),
         "order": (_order, ORDERS),
         "partitioner": (_partition, PARTITIONERS),
+        "split": (_split, SPLITS),
         "stats": (_stats, STATISTICS),
     }[kind]
     check = Checker(kind, given).check
@@ -55,7 +57,7 @@ def rewrite_case(kind: str, name: str, given: Input, peers: Peers, python: dict[
     sides = [_side(side, given, partial(command, name, given, words), check) for side, words in flags.items()]
     for one in have[name]:
         if one in peers.versions:
-            words = partial(_library, python[one], one, f"stats-{name}" if kind == "stats" else name, given)
+            words = partial(_library, python[one], one, f"{kind}-{name}" if kind in ("split", "stats") else name, given)
             sides.append(_side("graphprep, arrays" if one == "arrays" else one, given, words, check))
     missing = {one: peers.missing[one] for one in have[name] if one in peers.missing}
     return Case(f"{kind}-{name}", f"{kind} {name} of a store", tuple(sides), (), missing, 3)
@@ -80,6 +82,11 @@ def _order(name: str, given: Input, flags: tuple[str, ...], out: Path) -> list[s
 
 def _partition(name: str, given: Input, flags: tuple[str, ...], out: Path) -> list[str]:
     return graphprep_command("partition", "-q", *flags, given.path, out, "--by", name, "-p", NUM_PARTS, "--assignment-only")
+
+
+def _split(name: str, given: Input, flags: tuple[str, ...], out: Path) -> list[str]:
+    rule = ("--by", "nodes") if name == "nodes" else ("--by", "random", "--of", "edges")
+    return graphprep_command("split", "-q", *flags, given.path, out, "0.8/0.1/0.1", *rule)
 
 
 def _stats(name: str, given: Input, flags: tuple[str, ...], out: Path) -> list[str]:

@@ -50,6 +50,7 @@ def main() -> None:
         "dgl": Dgl,
         "pymetis": PyMetis,
         "arrays": Arrays,
+        "torch-geometric": PyG,
     }[peer]
     graph = kind(store)
     work: Callable[..., Any] = getattr(graph, operation.replace("-", "_"))
@@ -467,6 +468,29 @@ class Arrays:
         return self.graphprep.reorder_by_degree(self.csc, by="degree")[0]
 
 
+class PyG:
+    """Both ends of all edges as a tensor."""
+
+    def __init__(self, store: Path) -> None:
+        import torch
+        from torch_geometric.data import Data
+
+        indptr, indices, _ = read_csc(store)
+        ends = torch.from_numpy(np.stack([indices, expand(indptr)]).astype(np.int64))
+        self.data = Data(edge_index=ends, num_nodes=indptr.size - 1)
+
+    def split_edges(self) -> Any:
+        from torch_geometric.transforms import RandomLinkSplit
+
+        return RandomLinkSplit(0.1, 0.1, add_negative_train_samples=False, neg_sampling_ratio=0.0)(self.data)
+
+    def write(self, made: Any, out: Path) -> None:
+        """Write the graph that messages pass over, and the edges of each part."""
+        np.save(out / "messages.npy", made[0].edge_index.numpy())
+        for name, data in zip(("train", "valid", "test"), made, strict=True):
+            np.save(out / f"{name}.npy", data.edge_label_index.numpy())
+
+
 # ---- what came of it
 
 
@@ -477,6 +501,11 @@ def check(out: Path, store: Path, what: str) -> None:
         parts = np.load(out / "parts.npy") if (out / "parts.npy").exists() else np.loadtxt(out / "_N.txt", np.int64)
         cut = np.count_nonzero(parts[indices] != parts[expand(indptr)]) / indices.size
         print(json.dumps({"cut_share": cut, "imbalance": float(np.bincount(parts).max() / parts.size * 8)}))
+        return
+    if what == "split":
+        names = [out / f"{name}.npy" for name in ("train", "valid", "test")]
+        theirs = sum(np.load(path).shape[1] for path in names if path.exists())
+        print(json.dumps({"num_edges": theirs or sum(np.load(path).size for path in out.rglob("edges/*/data/split.npy"))}))
         return
     if what == "stats":
         print(json.dumps(read_numbers(out)))
