@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import AsJson, DeviceFlags, OverwriteStore, ReportFlags, StorageFlags, option, values_of
+from graphprep.cli.options import AsJson, OverwriteStore, ReportFlags, RunFlags, StorageFlags, option, values_of
 from graphprep.cli.printed.summaries import note_lines, summary_json, types_lines, work_line, wrapped_text
 from graphprep.model.shown.texts import display_url
 
@@ -79,7 +79,7 @@ def split(
     *,
     split_flags: SplitFlags,
     overwrite: OverwriteStore = False,
-    run_flags: DeviceFlags,
+    run_flags: RunFlags,
     storage_flags: StorageFlags,
     report_flags: ReportFlags,
     as_json: AsJson = False,
