@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from graphprep.model.run_options import RunOptions
 
 _of_input = partial(option, "Input")
+_of_resources = partial(option, "Resources")
 _of_errors = partial(option, "Faulty input")
 _of_store = partial(option, "Store")
 _of_columns = partial(option, "Columns and arrays: of tables, plain edge lists (edges), arrays")
@@ -182,6 +183,16 @@ class StoreFlags:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class EngineFlags(DeviceFlags):
+    """What ``convert`` may use of the machine."""
+
+    engine: Annotated[
+        Literal["threads", "processes"],
+        _of_resources("Who decodes text: threads, or as many processes, for decoders written in Python."),
+    ] = "threads"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class EdgesFlags:
     """Options of tables and of the decoders ``edges`` and ``arrays``; None means: not given. Field names are the decoders'."""
 
@@ -319,7 +330,7 @@ class DeepGnnFlags:
 @with_groups(
     later=(
         *(InputFlags, StoreFlags, ErrorFlags, TableFlags, EdgesFlags, DeepGnnFlags),
-        *(LastStageFlags, DeviceFlags, StorageFlags, ReportFlags),
+        *(LastStageFlags, EngineFlags, StorageFlags, ReportFlags),
     )
 )
 def convert(
@@ -340,7 +351,7 @@ def convert(
     edges_flags: EdgesFlags,
     deepgnn_flags: DeepGnnFlags,
     last_flags: LastStageFlags,
-    run_flags: DeviceFlags,
+    run_flags: EngineFlags,
     storage_flags: StorageFlags,
     report_flags: ReportFlags,
     dry_run: Annotated[DryRun, LATER] = False,
@@ -364,7 +375,8 @@ def convert(
         inputs, table_flags, "INPUT and OUT are both needed: what to convert, and the folder or URL of the store"
     )
     options = make_input_options(input_flags, table_flags, decoder_flags, run_options, error_flags)
-    options, exports = with_store_options(options, store_flags), last_flags.folders(out)
+    options = dataclasses.replace(with_store_options(options, store_flags), engine=run_flags.engine)
+    exports = last_flags.folders(out)
     if dry_run:
         with reporting(report_flags) as reporter:
             planned = api.plan(urls, options, reporter, out=out, export=[target for target, _ in exports])

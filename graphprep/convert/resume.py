@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 # They change nothing in what tasks make, or are looked at again at the end.
-_FREE = ("run", "resume", "overwrite", "allow_empty", "min_nodes", "min_edges", "bad_records", "edge_id_col")
+_FREE = ("run", "resume", "engine", "overwrite", "allow_empty", "min_nodes", "min_edges", "bad_records", "edge_id_col")
 
 
 def journal_folder(out: str, tmp_dir: str | None) -> KeptFolder:
@@ -58,7 +58,7 @@ class Tasks:
         def with_rejects() -> tuple[T, Any]:
             return make(), None if rejects is None else rejects.state()
 
-        own = {"pool": self.run.pool, "storage": self.run.storage, **known}
+        own = {"pool": self.run.pool, "storage": self.run.storage, "engine": self.run.engine, **known}
         made, rejected = self._journal.task(name, with_rejects, own, ends)
         if rejects is not None:
             rejects.restore(rejected)

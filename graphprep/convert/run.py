@@ -12,6 +12,7 @@ from graphprep.convert.read.plan import Plan
 from graphprep.edges.device.find import RunDevice, find_kernels
 from graphprep.engine.budget import PeakSampler, count_memory, record_bytes
 from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
+from graphprep.engine.local import Engine, Threads
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import QuietReporter, Reporter
 from graphprep.storage.read.urls import Storage
@@ -35,6 +36,7 @@ class Run(NamedTuple):
     device: RunDevice
     sampler: PeakSampler
     kept: KeptFolder | None
+    engine: Engine
 
 
 @contextlib.contextmanager
@@ -59,8 +61,13 @@ def begin_run(
         ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter, sampler)
         storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
         storage.record_bytes = record_bytes(memory.limit_bytes)
-        with SpillPool(memory.pool_bytes, tmp_dir if kept is None else kept) as pool:
-            yield Run(inputs, options, storage, memory, ledger, pool, device, sampler, kept)
+        engine: Engine = Threads()
+        if options.engine == "processes":
+            from graphprep.engine.processes import Processes
+
+            engine = Processes(memory.threads)
+        with SpillPool(memory.pool_bytes, tmp_dir if kept is None else kept) as pool, contextlib.closing(engine):
+            yield Run(inputs, options, storage, memory, ledger, pool, device, sampler, kept, engine)
 
 
 def decode_settings(run: Run, known: Plan) -> DecodeSettings:
@@ -74,6 +81,7 @@ def decode_settings(run: Run, known: Plan) -> DecodeSettings:
         skip=options.on_error == "skip",
         text_bytes=memory.cap_bytes,
         early=None if known.flags or known.schema is not None else _early_rules(options, memory, total_bytes),
+        engine=run.engine,
     )
 
 

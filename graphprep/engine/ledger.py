@@ -35,6 +35,7 @@ from graphprep.model.errors import MemoryLimitError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Reporter
 
+WORKER_BYTES = 64 << 20  # what a worker process holds beside its task: the interpreter, NumPy, pyarrow and compiled code
 EDGE_BYTES = 64  # of an edge while its bucket is put in order: row, other end, edge ID, key, and their sorted copies
 RUNS_WHY = "rows on their way; what is more lies in spill files"
 _CHECK = "GRAPHPREP_CHECK_MEMORY"  # the variable; 1: a stage that holds more than is declared ends the run
@@ -98,7 +99,7 @@ def plan_memory(options: ConvertOptions) -> MemoryPlan:
     threads = options.run.threads or default_threads()
     bound_heap(limit)
     trim_heap()  # what an earlier run in this process left is free
-    held = used_bytes()
+    held = used_bytes() + (threads * WORKER_BYTES if options.engine == "processes" else 0)
     room = limit - held - _KERNEL_BYTES
     if room < _LEAST_BYTES:
         raise _too_little(limit, held, room)

@@ -1,4 +1,4 @@
-"""Ordered work on threads of this process, for functions that release the GIL."""
+"""Ordered work on threads of this process, for functions that release the GIL; and what does a task for a thread."""
 
 from __future__ import annotations
 
@@ -6,10 +6,34 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+class Engine(Protocol):
+    """Does tasks for threads that wait for it: functions without arguments that depend on nothing but what they hold.
+
+    An engine of other processes takes tasks, and gives results, that can be pickled.
+    """
+
+    def run(self, task: Callable[[], Result]) -> Result:
+        """Return what a task gives, and raise what it raises."""
+
+    def close(self) -> None:
+        """End what does the tasks."""
+
+
+class Threads:
+    """Does a task on the thread that asks for it."""
+
+    def run(self, task: Callable[[], Result]) -> Result:
+        """See ``Engine``."""
+        return task()
+
+    def close(self) -> None:
+        """See ``Engine``."""
 
 
 def map_ordered(fn: Callable[[Item], Result], items: Iterable[Item], threads: int, window: int = 0) -> Iterator[Result]:

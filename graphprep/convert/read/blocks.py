@@ -6,23 +6,83 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.convert.decoded.keys import KeyedRows, key_rows
+from graphprep.convert.decoded.rows import IdRange, IdSpaces
 from graphprep.model.errors import BadRecord, DataError, DecodeError
 from graphprep.model.protocols import Decoder, FindsFaults, ReadingRoom, Span, TextBlock
-from graphprep.model.rows import RawRows
+from graphprep.model.rows import RawEdges, RawRows, RawTexts
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.spans import place_of, places_of, record_ends_of
 
 if TYPE_CHECKING:
     from graphprep.storage.read.urls import Storage
 
+_NARROW = np.uint64(2**32 - 1)
 # Around faults a block is tried in pieces, small ones where faults are close to each other: each costs a piece, not a block.
 _LEAST_TRY_BYTES = 1 << 10
 _MOST_TRY_BYTES = 1 << 16
+
+
+class FoundRows(NamedTuple):
+    """What a block holds: its rows, what is at fault, and the ranges of the ends of its edges."""
+
+    keyed: KeyedRows | None
+    bad: tuple[BadRecord, ...] = ()
+    num_edges: int = 0
+    ranges: tuple[IdRange, IdRange] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class BlockDecoder:
+    """Decodes blocks, and looks at what is in them. Picklable, and depends on nothing else, so that any process can.
+
+    ``signed`` are the ID spaces of signed numbers.
+    """
+
+    decoder: Decoder
+    skip: bool
+    text_seed: int
+    may_be_integers: bool
+    signed: frozenset[str]
+    spaces: IdSpaces
+
+    def decode(self, block: TextBlock) -> FoundRows:
+        """Decode a block. Raises DataError for its first fault, unless faults are skipped."""
+        try:
+            return self.look(self.decoder.decode(block))
+        except DecodeError as error:
+            found, faults = after_fault(self.decoder, block, error, skip=self.skip)
+            return self.look(found.rows, tuple(faults))
+
+    def look(self, rows: RawRows | None, bad: tuple[BadRecord, ...] = ()) -> FoundRows:
+        """Put keys in the place of texts, and look for the ranges of IDs."""
+        if rows is None:
+            return FoundRows(None, bad)
+        are_texts = rows.nodes is not None and isinstance(rows.nodes.ids, RawTexts)
+        are_texts |= rows.edges is not None and RawTexts in (type(rows.edges.src), type(rows.edges.dst))
+        keyed = key_rows(rows, self.text_seed, self.may_be_integers) if are_texts else KeyedRows(rows)
+        edges = keyed.rows.edges
+        if edges is None or not edges.src.size:
+            return FoundRows(keyed, bad)
+        src, src_range = self._look_at_ids(edges, 0)
+        dst, dst_range = self._look_at_ids(edges, 1)
+        keyed = replace(keyed, rows=replace(keyed.rows, edges=replace(edges, src=src, dst=dst)))
+        return FoundRows(keyed, bad, src.size, (src_range, dst_range))
+
+    def _look_at_ids(self, edges: RawEdges, side: int) -> tuple[NDArray[Any], IdRange]:
+        """Return the IDs of one end and their range, uint32 where all fit: half of the memory, on the longest way of all."""
+        ids, signed = cast("NDArray[Any]", edges.dst if side else edges.src), self.signed
+        low, high = ids.min(), ids.max()
+        if ids.dtype == np.uint64 and high <= _NARROW:
+            ids = ids.astype(np.uint32)
+        elif ids.dtype == np.uint64 and signed and self.spaces.of_end(edges.relation_names[0], side) in signed:
+            low, high = ids.view(np.int64).min(), ids.view(np.int64).max()
+        return ids, IdRange(int(low), int(high))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from graphprep.convert.decoded.aligned import AlignedRuns, column_share
 from graphprep.convert.decoded.early_edges import EarlyEdges, EarlyRules, Segment, plain_ends, without_edges
 from graphprep.convert.decoded.file_columns import FileColumn, find_plain
-from graphprep.convert.decoded.keys import KeyedRows, KeyedTexts, key_rows
+from graphprep.convert.decoded.keys import KeyedRows, KeyedTexts
 from graphprep.convert.decoded.rejects import Rejects
 from graphprep.convert.decoded.rows import (
     Batch,
@@ -30,12 +30,12 @@ from graphprep.convert.decoded.rows import (
     ShapeList,
 )
 from graphprep.convert.decoded.texts import UNKNOWN, KeyCollisionError, TextIndexer
-from graphprep.convert.read.blocks import after_fault, read_table
+from graphprep.convert.read.blocks import BlockDecoder, read_table
 from graphprep.engine.budget import DECODED_FACTOR
 from graphprep.engine.ledger import Need
-from graphprep.engine.local import chain_ordered, map_ordered, num_in_flight
+from graphprep.engine.local import Engine, Threads, chain_ordered, map_ordered, num_in_flight
 from graphprep.kernels.cpu.text.texts import take_texts
-from graphprep.model.errors import BadRecord, DataError, DecodeError
+from graphprep.model.errors import BadRecord, DataError
 from graphprep.model.protocols import Decoder, Reporter, SettlesIds, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, RawEdges, RawNodes, RawRows, RawTexts, Relation
 from graphprep.storage.faults import display_url
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 
 _MOST_TYPES = 1 << 16
-_NARROW = np.uint64(2**32 - 1)
 _AHEAD_BYTES = 64 << 20  # of ``text_bytes``; with less, one table is read at a time
 _TEXT_SHARDS = 16  # so many threads add texts without waiting; a shard of a few million texts fits the cache
 _PATIENCE_S = 0.1  # of blocks that are to be scattered together, with a stream
@@ -76,7 +75,7 @@ class _IntegersError(Exception):
 class DecodeSettings:
     """How the decode stage works. ``text_bytes`` bounds what is held of texts that are raw IDs, before they are sorted.
 
-    ``early`` says how plain edges are scattered at once; None: not at all.
+    ``early`` says how plain edges are scattered at once; None: not at all. Blocks of text are decoded by ``engine``.
     """
 
     block_bytes: int
@@ -86,6 +85,7 @@ class DecodeSettings:
     skip: bool
     text_bytes: int = 1 << 26
     early: EarlyRules | None = None
+    engine: Engine = field(default_factory=Threads)
 
     @property
     def room_bytes(self) -> int:
@@ -209,6 +209,8 @@ class _Collector:
         self.kinds: dict[str, _Kind] = {}
         self.plain: dict[int, FileColumn] = {}
         self.columns: dict[BatchColumn, BatchColumn] = {}
+        signed, seed = frozenset(decoded.sources.signed_ids), decoded.text_seed
+        self.blocks = BlockDecoder(decoded.decoder, settings.skip, seed, bool(decoded.sources.auto_ids), signed, decoded.spaces)
         self.integers = dict.fromkeys(decoded.sources.auto_ids, True)
         spaces = set()
         for node in decoded.sources.node_types:
@@ -292,38 +294,16 @@ class _Collector:
         return _Group((*done, *(held if early is None else self._scatter(held))))
 
     def _decode(self, item: _Work) -> _Done:
-        rows, bad = item.rows, item.bad
-        if item.data is not None:
-            try:
-                rows = self.decoded.decoder.decode(item.data)
-            except DecodeError as error:
-                found, faults = after_fault(self.decoded.decoder, item.data, error, skip=self.settings.skip)
-                rows, bad = found.rows, tuple(faults)
-        if rows is None:
-            return _Done(item, None, bad)
-        are_texts = rows.nodes is not None and isinstance(rows.nodes.ids, RawTexts)
-        are_texts |= rows.edges is not None and RawTexts in (type(rows.edges.src), type(rows.edges.dst))
-        keyed = key_rows(rows, self.decoded.text_seed, bool(self.integers)) if are_texts else KeyedRows(rows)
-        edges = keyed.rows.edges
-        if edges is None or not edges.src.size:
-            return _Done(item, keyed, bad)
-        src, src_range = self._look_at_ids(edges, 0)
-        dst, dst_range = self._look_at_ids(edges, 1)
-        keyed = replace(keyed, rows=replace(keyed.rows, edges=replace(edges, src=src, dst=dst)))
-        if keyed.src is not None or keyed.dst is not None:
+        block = item.data
+        if block is not None:
+            found = self.settings.engine.run(partial(self.blocks.decode, block))
+        else:
+            found = self.blocks.look(item.rows, item.bad)
+        keyed, edges = found.keyed, None if found.keyed is None else found.keyed.rows.edges
+        if keyed is not None and edges is not None and found.num_edges and (keyed.src is not None or keyed.dst is not None):
             # The texts of ends go to their ID spaces, once these have some: it is work for threads.
             keyed = replace(keyed, src=self._add_side(edges, 0, keyed.src), dst=self._add_side(edges, 1, keyed.dst))
-        return _Done(item, keyed, bad, src.size, (src_range, dst_range))
-
-    def _look_at_ids(self, edges: RawEdges, side: int) -> tuple[NDArray[Any], IdRange]:
-        """Return the IDs of one end and their range, uint32 where all fit: half of the memory, on the longest way of all."""
-        ids, signed = cast("NDArray[Any]", edges.dst if side else edges.src), self.decoded.sources.signed_ids
-        low, high = ids.min(), ids.max()
-        if ids.dtype == np.uint64 and high <= _NARROW:
-            ids = ids.astype(np.uint32)
-        elif ids.dtype == np.uint64 and signed and self.decoded.spaces.of_end(edges.relation_names[0], side) in signed:
-            low, high = ids.view(np.int64).min(), ids.view(np.int64).max()
-        return ids, IdRange(int(low), int(high))
+        return _Done(item, keyed, found.bad, found.num_edges, found.ranges)
 
     def _scatter(self, done: list[_Done]) -> list[_Done]:
         """Scatter the edges of some blocks, where they are nothing but pairs of numbers."""

@@ -26,7 +26,8 @@ class ConvertOptions:
     fails, and with an empty input where a store would be replaced, unless ``allow_empty``. ``drop_self_loops``, ``dedup``,
     ``undirected`` and ``largest_component`` are operations of ``transform``, in this order. ``edge_id_col`` names columns that
     are the edges' own IDs, so that a run ends where one is not there, or has no whole number for each edge. ``resume`` goes on
-    where an interrupted run of the same call stopped.
+    where an interrupted run of the same call stopped. ``engine`` says who decodes blocks of text: threads of this process, or
+    as many processes.
     """
 
     format: str | None = None
@@ -68,6 +69,7 @@ class ConvertOptions:
     drop_self_loops: bool = False
     largest_component: bool = False
     resume: bool = False
+    engine: Literal["threads", "processes"] = "threads"
     run: RunOptions = field(default_factory=RunOptions)
 
     @cached_property

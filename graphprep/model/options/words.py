@@ -37,11 +37,24 @@ _NAMES = {
     "type": "type_",
 }
 _SWITCHES = (
-    *("overwrite", "allow-empty", "drop-unsupported", "strict", "temporal", "torus", "weights", "times", "link", "id2index"),
+    *(
+        "overwrite",
+        "resume",
+        "allow-empty",
+        "drop-unsupported",
+        "strict",
+        "temporal",
+        "torus",
+        "weights",
+        "times",
+        "link",
+        "id2index",
+    ),
     *("assignment-only", "symmetric", "overwrite-column"),
 )
 _OFF = {"no-edge-ids": "edge_ids", "no-permute": "permute", "no-quote": "quote"}
 _CHOICES = {
+    "engine": "threads|processes",
     "device": "auto|cpu|cuda(?::[0-9]+)?",
     "format": "edges|triples|arrays|mtx|metis|edgelist|json|tsv|chunked|graph|neo4j|graphstorm|graphbolt|ogb",
     "ids": "auto|dense|sparse|raw|typed",

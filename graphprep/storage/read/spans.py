@@ -330,6 +330,9 @@ class StoredBlock(TextBlock):
         """Count the lines before."""
         return self._text.lines_before(self._range[0]) + 1
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TextBlock, (self.data, self.span, self.first_line, self.is_first)
+
     @property
     def num_bytes(self) -> int:
         """Return the size of ``data``."""
