@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -58,6 +58,7 @@ class _Owner:
     folder: str
     here: OwnerRows
     there: OwnerRows
+    room: Workspace
 
     @property
     def stores(self) -> tuple[OwnerRows, OwnerRows]:
@@ -93,9 +94,12 @@ class Comparison:
                 self._add(node_folder(name), f"raw IDs are {words[kinds[0]]}, in the input {words[kinds[1]]}")
             else:
                 yield from self._compare_owner(name, node_folder(name), numbers, edges=False)
+        of_edges = [
+            {edge_type_text(edge_type): number for number, edge_type in enumerate(metadata.edge_types)}
+            for metadata in (here, there)
+        ]
         for name in self._common("edge", here.num_edges_by_type(), there.num_edges_by_type()):
-            texts = [list(map(edge_type_text, metadata.edge_types)) for metadata in (here, there)]
-            numbers = texts[0].index(name), texts[1].index(name)
+            numbers = of_edges[0][name], of_edges[1][name]
             yield from self._compare_owner(name, edge_folder(here.edge_types[numbers[0]]), numbers, edges=True)
 
     def _common(self, noun: str, here: dict[str, int], there: dict[str, int]) -> list[str]:
@@ -128,9 +132,10 @@ class Comparison:
             (one.num_edges_per_type if edges else one.num_nodes_per_type)[number]
             for one, number in zip(metadata, numbers, strict=True)
         ]
-        owner = _Owner(folder, here, there)
+        few = max(counts) <= _FEW_ROWS  # a thread takes longer to start, and there may be thousands of such types
+        owner = _Owner(folder, here, there, replace(self._room, threads=1) if few else self._room)
         bits = self._num_bits(max(counts), 1 + len(pairs))
-        sums = [self._sum(one, bits) for one in owner.stores]
+        sums = [_sum(one, bits, owner.room) for one in owner.stores]
         if edges:  # that of metadata.json was summed as the input was decoded: nothing was lost since
             assert f"{sums[1][0].checksum:016x}" == metadata[1].edge_schemas[numbers[1]].checksum, "edges were lost"
         yield sum(counts)
@@ -149,16 +154,6 @@ class Comparison:
         most = self._room.piece_bytes // (2 * _RANGE_BYTES * num_sums)
         return max(1, min(_MOST_BITS, (num_rows // _FEW_ROWS).bit_length(), most.bit_length() - 1))
 
-    def _sum(self, owner: OwnerRows, bits: int) -> list[RowSums]:
-        """Sum the rows of one store, and the cells of each column."""
-        sums = [RowSums(bits) for _ in range(1 + len(owner.columns))]
-        for some in owner.read(self._room):
-            sums[0].add(some.hashes, some.hashes)
-            for column, (cells, present) in zip(sums[1:], some.cells, strict=True):
-                hashes = some.hashes if present is None else some.hashes[present]
-                column.add(hashes, mix_hashes(hashes, cells if present is None else cells[present]))
-        return sums
-
     # ---- which rows differ
 
     def _name(self, owner: _Owner, ranges: Ints, sizes: Ints) -> None:
@@ -166,7 +161,7 @@ class Comparison:
         looked = ranges[np.cumsum(sizes[ranges]) <= _MOST_NAMED]
         wanted = np.zeros(sizes.size, np.bool_)
         wanted[looked] = True
-        here, there = (_Held(one, list(one.read(self._room, wanted))) for one in owner.stores)
+        here, there = (_Held(one, list(one.read(owner.room, wanted))) for one in owner.stores)
         lost = [value for value in there.by_hash if value not in here.by_hash]
         for value in (*sorted(here.by_hash, key=here.first), *sorted(lost, key=there.first)):
             self._match(owner, here, there, value)
@@ -210,6 +205,17 @@ class Comparison:
         self.num += 1
         if len(self.found) < self._most:
             self.found.append(Difference(place, message() if callable(message) else str(message), row))
+
+
+def _sum(owner: OwnerRows, bits: int, room: Workspace) -> list[RowSums]:
+    """Sum the rows of one store, and the cells of each column."""
+    sums = [RowSums(bits) for _ in range(1 + len(owner.columns))]
+    for some in owner.read(room):
+        sums[0].add(some.hashes, some.hashes)
+        for column, (cells, present) in zip(sums[1:], some.cells, strict=True):
+            hashes = some.hashes if present is None else some.hashes[present]
+            column.add(hashes, mix_hashes(hashes, cells if present is None else cells[present]))
+    return sums
 
 
 def _surplus(these: Sequence[int], those: Sequence[int], here: _Held, there: _Held) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -167,6 +168,15 @@ def test_a_store_in_which_an_end_was_changed(here):
     assert not report.equal
 
 
+def test_a_store_that_cannot_be_read_is_not_compared(here):
+    change(f"part-00000/{FOLDER}/csc/indices.npy", 0, 99)
+    report = graphprep.validate("store", against="e.csv")
+    assert not report.store.sound
+    words = "not compared with the input, as the store is not sound: expected a typed ID in [0, 8), found 99"
+    [found] = said(report)
+    assert found.endswith(f"/{FOLDER}/csc/indices.npy[0]: {words}")
+
+
 @pytest.fixture
 def named(tmp_path, monkeypatch):
     """A store of names, and tables of both types."""
@@ -277,6 +287,16 @@ def test_a_transformed_store_is_refused(here):
         assert str(caught.value).startswith(f"{store}: transform made this store (to-simple first), so it is not to hold")
 
 
+def test_tables_of_flags_are_read_again(named, capsys):
+    flags = ["--nodes", "user=user.csv", "--edges", "user:buys:item=buys.csv", "--id-type", "auto"]
+    assert run(["convert", "again", *flags, "--quiet"]) == 0
+    assert run(["validate", "again", "--against", "again/provenance.json", "--quiet"]) == 0
+    Path("user.csv").write_text("id,age,bio\nann,31,sings\nbob,26,\ncyd,,runs\n")
+    assert run(["validate", "again", "--against", "again/provenance.json", "--quiet"]) == 1
+    words = "'age' of node 'bob' is 25, in the input 26 (user.csv:3:1)"
+    assert capsys.readouterr().err == f"error: part-00000/nodes/user/data/age.npy[1]: {words}\n"
+
+
 def test_tables_in_memory_are_not_recorded(here):
     graphprep.convert(edges={("a", "to", "b"): pyarrow.table({"src": [0, 1], "dst": [1, 0]})}, out="memory")
     with pytest.raises(DataError, match="no input is recorded here that could be read again"):
@@ -298,6 +318,13 @@ def test_the_command_names_differences_and_exits_with_1(here, capsys):
     assert "\nstore: 1 difference from m.csv; compared in " in out
     words = "'weight' of edge 3 -> 1 is 2.5, in the input 2.75 (m.csv:4:1)"
     assert err == f"error: part-00000/{FOLDER}/weight.npy[0]: {words}\n"
+
+
+def test_stdin_is_an_input(here, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(EDGES.replace("2.5", "2.75").encode())))
+    assert run(["validate", "store", "--against", "-", "--quiet"]) == 1
+    words = "'weight' of edge 3 -> 1 is 2.5, in the input 2.75"
+    assert capsys.readouterr().err == f"error: part-00000/{FOLDER}/weight.npy[0]: {words}\n"
 
 
 def test_differences_that_are_not_printed_are_counted(here, capsys):
