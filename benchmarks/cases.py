@@ -15,6 +15,7 @@ from pathlib import Path
 from case import HERE, LIMITS, PEERS, Bar, Case, Check, CheckError, Input, Peers, Side, graphprep_command
 from exports import deepgnn_case
 from rewrites import ORDERS, PARTITIONERS, SCRIPT, SPLITS, STATISTICS, TRANSFORMS, rewrite_case
+from samples import sample_case
 from trainers import dispatch_case, peer_python, trainer_case
 
 SOURCE_GB_PER_S = 0.4
@@ -72,6 +73,8 @@ _SCRIPTS = {
     "pyg": ["trainer_parts.py", "pyg"],
     "distdgl": ["trainer_parts.py", "dgl"],
     "dispatch": ["dgl_dispatch.py"],
+    "sampling-graphbolt": ["neighbor_samples.py", "graphbolt"],
+    "sampling-pyg": ["neighbor_samples.py", "pyg"],
     **{name: [SCRIPT, name] for name in ("arrays", "scipy", "dgl", "pymetis")},
 }
 
@@ -125,6 +128,7 @@ class Cases:
         kinds = {"transform": TRANSFORMS, "order": ORDERS, "partitioner": PARTITIONERS, "split": SPLITS, "stats": STATISTICS}
         for kind, names in kinds.items():
             makers |= {f"{kind}-{name}": partial(self._rewrite, kind, name) for name in names}
+        makers["sample"] = self._sample
         return makers | {"skew": self._skew, "slow-source": self._slow_source, "start-up": self._start_up}
 
     def _text(self, scale: int) -> Case:
@@ -229,6 +233,10 @@ class Cases:
         given = self._input("line" if name == "line-graph" else "graph")
         python = {one: peer_python(one, self._peers.python) for one in self._peers.versions} | {"arrays": sys.executable}
         return rewrite_case(kind, name, given, self._peers, python)
+
+    def _sample(self) -> Case:
+        python = {one: peer_python(one, self._peers.python) for one in self._peers.versions}
+        return sample_case(self._input("graph"), self._peers, python)
 
     def _scale(self) -> Case:
         """Compare the rate of the smallest input that is large with that of the largest."""

@@ -34,6 +34,7 @@ _UNITS = {
     "cpu_s": ("CPU time", " s", 1.0),
     "edges_per_s": ("edges a second", " M/s", 1e-6),
     "private_bytes": ("peak memory", " MiB", 1 / _MIB),
+    "sampled_rate": ("sampled edges a second", " M/s", 1.0),
 }
 _PACKAGES = ("graphprep", "numpy", "numba", "pyarrow", "orjson", "fsspec")
 

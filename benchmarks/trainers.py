@@ -14,7 +14,12 @@ from case import Bar, Case, CheckError, Input, Peers, Side, graphprep_command
 NUM_PARTS = 4
 PEERS = {"glt": "graphlearn-torch", "pyg": "torch-geometric", "distdgl": "dgl"}
 _SCRIPT = "trainer_parts.py"
-_PYTHONS = {"distdgl": "GRAPHPREP_DGL_PYTHON", "dgl": "GRAPHPREP_DGL_PYTHON", "dispatch": "GRAPHPREP_GRAPHBOLT_PYTHON"}
+_PYTHONS = {
+    "distdgl": "GRAPHPREP_DGL_PYTHON",
+    "dgl": "GRAPHPREP_DGL_PYTHON",
+    "dispatch": "GRAPHPREP_GRAPHBOLT_PYTHON",
+    "sampling-graphbolt": "GRAPHPREP_GRAPHBOLT_PYTHON",
+}
 _DISPATCH = "dgl, dispatch"
 _HOW = {"glt": "RandomPartitioner", "pyg": "Partitioner, METIS replaced", "distdgl": "partition_graph, random"}
 
