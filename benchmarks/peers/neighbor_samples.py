@@ -60,6 +60,8 @@ def pyg(indptr: Any, indices: Any, ids: Any, seeds: Any, fanouts: list[int], bat
     from torch_geometric.data import Data
     from torch_geometric.loader import NeighborLoader
 
+    if not (have.WITH_PYG_LIB or have.WITH_TORCH_SPARSE):
+        raise ImportError("torch-geometric draws neighbours with pyg-lib or torch-sparse, and neither is installed")
     sources = torch.from_numpy(indices.astype(np.int64))
     destinations = torch.from_numpy(np.repeat(np.arange(indptr.size - 1), np.diff(indptr)))
     data = Data(edge_index=torch.stack([sources, destinations]), num_nodes=indptr.size - 1)
