@@ -23,7 +23,9 @@ def star(tmp_path_factory):
     """Many nodes, each with edges from nodes 1 to 6, of a weight and a time: those before 5 are the first four."""
     folder = tmp_path_factory.mktemp("star")
     rows = np.arange(7, 7 + ROUNDS)
-    edges = pd.DataFrame({"src": np.tile(np.arange(1, 7), ROUNDS), "dst": np.repeat(rows, 6), "weight": np.tile(WEIGHTS, ROUNDS)})
+    edges = pd.DataFrame(
+        {"src": np.tile(np.arange(1, 7), ROUNDS), "dst": np.repeat(rows, 6), "weight": np.tile(WEIGHTS, ROUNDS)}
+    )
     edges["time"] = np.tile([0, 1, 2, 3, 5, 9], ROUNDS)
     graphprep.convert([], folder / "store", edges={("n", "e", "n"): edges}, num_nodes={"n": 7 + ROUNDS})
     np.save(folder / "seeds.npy", rows)

@@ -16,7 +16,9 @@ def store(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shop")
     users = pd.DataFrame({"id": ["ann", "bob", "cid"], "age": [31, 42, 53], "part": ["train", "test", "train"]})
     items = pd.DataFrame({"id": [10, 20]})
-    buys = pd.DataFrame({"user": ["ann", "bob", "cid"], "item": [10, 20, 10], "price": [2.5, -1.0, 0.5], "note": ["a", "b", "c"]})
+    buys = pd.DataFrame(
+        {"user": ["ann", "bob", "cid"], "item": [10, 20, 10], "price": [2.5, -1.0, 0.5], "note": ["a", "b", "c"]}
+    )
     graphprep.convert(
         [],
         folder / "store",
@@ -177,11 +179,22 @@ def test_seeds_are_raw_ids_typed_ids_or_a_part_of_the_split(store, tmp_path):
 
 def test_the_summary_tells_what_was_drawn(store, tmp_path, capsys):
     (tmp_path / "seeds.txt").write_text("10\n20\n")
-    flags = [str(store), str(tmp_path / "out"), "--seeds", f"item={tmp_path}/seeds.txt", "--full", "1", "--time-column", "price"]
+    flags = [
+        str(store),
+        str(tmp_path / "out"),
+        "--seeds",
+        f"item={tmp_path}/seeds.txt",
+        "--full",
+        "1",
+        "--time-column",
+        "price",
+    ]
     (tmp_path / "times.txt").write_text("1\n2\n")
     assert run(["sample", *flags, "--seed-times", f"{tmp_path}/times.txt", "--json", "--progress", "none"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert {name: told[name] for name in ("num_seeds", "num_flows", "num_layers", "num_sampled_nodes", "num_sampled_edges")} == {
+    assert {
+        name: told[name] for name in ("num_seeds", "num_flows", "num_layers", "num_sampled_nodes", "num_sampled_edges")
+    } == {
         "num_seeds": 2,
         "num_flows": 1,
         "num_layers": 2,
