@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from graphprep.derived.derive import derived_store
@@ -65,7 +65,7 @@ def export(
         kept, left_out = without_columns(source.metadata, options.drop_columns)
         shapes = find_dense_shapes(source, kept, options.densify)
         kept = shapes.apply(kept)
-        plan = exporter.plan(_repartitioned(kept, options))
+        plan = exporter.plan(_repartitioned(kept.without_negatives()[0], options))
         _check_partitioning(exporter, plan, options)
         need = _need(plan, options, message_edges(exporter, source.metadata, options))
         exported_columns(kept, exporter, plan, options)  # what is refused is refused before anything is made
@@ -85,6 +85,7 @@ def export(
         dropped = (*left_out, *(one.text for one in plan.unsupported))
         made = replace(plan, need=need, notes=(*plan.notes, *shapes.notes))
         notes = [*_write(graph, exporter, made, dropped, folder), *_tell_held_out(graph, exporter, made)]
+        notes += _tell_negatives(graph, exporter)
         folder.publish()
         return _summary(run, source, graph, exporter, made, folder, dropped, notes)
 
@@ -186,7 +187,7 @@ def _tell_held_out(graph: StoredGraph, exporter: Exporter, plan: ExportPlan) -> 
         where = sets if is_carried else "nor are they anywhere else, as the split is left out"
         name = graph.edge_names[number]
         notes.append(f"edge type {name!r}: the graph is without {listed} edges (--message-edges {wanted}); {where}")
-    if wanted == "all":
+    if wanted == "all" and (plan.need.layouts or plan.need.input_order):
         told = " (--message-edges all)" if getattr(exporter, "message_edges", None) else ""
         notes += [
             f"edge type {name!r}: the graph has its valid and test edges, too{told}"
@@ -194,6 +195,15 @@ def _tell_held_out(graph: StoredGraph, exporter: Exporter, plan: ExportPlan) -> 
             if has_split(graph.store.metadata, number)
         ]
     return notes
+
+
+def _tell_negatives(graph: StoredGraph, exporter: Exporter) -> Iterator[str]:
+    """Say of each edge type with negatives where these are."""
+    where = getattr(exporter, "negatives", "") or f"left out: {exporter.name} has no place for them"
+    for number, name in enumerate(graph.edge_names):
+        if graph.negatives(number):
+            is_carried = any(column.role == "split" for column in graph.edge_columns(number))
+            yield f"edge type {name!r}: its negatives are {where if is_carried else 'left out, as the split is'}"
 
 
 def exported_columns(metadata: GraphMetadata, exporter: Exporter, plan: ExportPlan, options: ExportOptions) -> ExportedColumns:

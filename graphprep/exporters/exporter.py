@@ -19,7 +19,7 @@ class Exporter(Protocol):
     ``dense`` are 0..n-1 within a type, for which raw IDs do where they are that; ``own`` leaves the choice to the exporter.
     ``message_edges`` is which edges of a split the graph has unless users ask for others; None: all, and nobody can. It is left
     to ``export`` by all that read edges in the rows of a layout. ``edge_sets`` says where the files list the edges of each part
-    of a split; empty: nowhere.
+    of a split; empty: nowhere. ``negatives`` likewise says where these have their negatives.
     One that lists hashes of its files has ``file_digest``, the hash's name, and finds them in the folder's ``digests``.
     """
 
@@ -31,6 +31,7 @@ class Exporter(Protocol):
     node_ids: ClassVar[Literal["dense", "own"]]
     message_edges: ClassVar[MessageEdges | None] = None
     edge_sets: ClassVar[str] = ""
+    negatives: ClassVar[str] = ""
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """Say what the exporter reads of such a store, and which columns it does not support.

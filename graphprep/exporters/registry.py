@@ -33,6 +33,7 @@ _BUILT_IN = {
     "edges": "graphprep.exporters.plain.edges_text:EdgesExporter",
     "mtx": "graphprep.exporters.plain.mtx:MtxExporter",
     "metis": "graphprep.exporters.plain.metis:MetisExporter",
+    "ogb": "graphprep.exporters.plain.ogb:OgbExporter",
 }
 
 
@@ -98,7 +99,7 @@ def _describe(name: str, metadata: GraphMetadata | None, options: Mapping[str, o
     if metadata is None:
         return info
     try:
-        plan = exporter.plan(metadata)
+        plan = exporter.plan(metadata.without_negatives()[0])
     except UsageError as error:
         return dataclasses.replace(info, refusal=error.message)
     from graphprep.derived.need import reads_by_id

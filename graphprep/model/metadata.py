@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from graphprep.model.schema import EdgeType, EdgeTypeSchema, Layout, NodeTypeSchema, edge_type_text, parse_edge_type
+from graphprep.model.schema import (
+    NEGATIVE_ROLES,
+    ColumnSchema,
+    EdgeType,
+    EdgeTypeSchema,
+    Layout,
+    NodeTypeSchema,
+    edge_type_text,
+    parse_edge_type,
+)
 
 STORE_FORMAT = "graphprep-store"
 MANIFEST_FORMAT = "graphprep-manifest"
@@ -135,6 +144,14 @@ class GraphMetadata:
     def num_edges_by_type(self) -> dict[str, int]:
         """Return the number of edges of each type, by its name."""
         return dict(zip(map(edge_type_text, self.edge_types), self.num_edges_per_type, strict=True))
+
+    def without_negatives(self) -> tuple[GraphMetadata, tuple[tuple[ColumnSchema, ...], ...]]:
+        """Return what is left without the columns that hold IDs of nodes, and these, by edge type."""
+        columns = [schema.columns for schema in self.edge_schemas]
+        negatives = tuple(tuple(one for one in some if one.role in NEGATIVE_ROLES) for some in columns)
+        kept = (tuple(one for one in some if one.role not in NEGATIVE_ROLES) for some in columns)
+        schemas = (replace(schema, columns=own) for schema, own in zip(self.edge_schemas, kept, strict=True))
+        return replace(self, edge_schemas=tuple(schemas)), negatives
 
     @property
     def primary_layout(self) -> Layout:

@@ -55,6 +55,7 @@ class GraphBoltExporter:
     node_ids: ClassVar[Literal["dense", "own"]] = "dense"
     message_edges: ClassVar[MessageEdges | None] = "train"
     edge_sets: ClassVar[str] = "the sets of the tasks have the edges of each part"
+    negatives: ClassVar[str] = "in the sets of the task link_prediction, behind each edge, with labels and indexes"
 
     include_original_edge_id: Annotated[
         bool, "edges know their edge IDs, by which edge features are fetched; say the same to OnDiskDataset"

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from graphprep.exporters.dgl.columns import Feature, dgl_edge_type, dgl_name
 from graphprep.exporters.dgl.graphbolt_graph import fitting_dtype
 from graphprep.exporters.view.column_rows import Rows
+from graphprep.exporters.view.edge_sets import EdgeSet, edge_sets
 from graphprep.exporters.view.graph import StoredGraph
+from graphprep.exporters.view.negatives import Negatives
 from graphprep.model.export import Side
 from graphprep.model.schema import ColumnSchema, edge_type_path, path_name
 from graphprep.storage.write.outputs import FolderOutput
@@ -38,11 +40,13 @@ class _Owner:
     runs: tuple[Rows, ...]
     seeds: Callable[[int, int, int], Ints]
     seed_dtype: str
+    edge_sets: tuple[EdgeSet, ...] = ()
 
     @property
     def labels(self) -> tuple[ColumnSchema | None, ...]:
-        """Return the labels, each of which makes a task; None: seeds alone do."""
-        return tuple(column for column in self.columns if column.role == "label" and column.kind == "dense") or (None,)
+        """Return the labels, each of which makes a task; None: seeds alone do, or with their negatives."""
+        found = tuple(column for column in self.columns if column.role == "label" and column.kind == "dense")
+        return found if found and not self.edge_sets else (*found, None)
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,39 @@ class _Set:
                 yield run, low, high, chosen, chosen if present is None else chosen & present
 
 
+@dataclass(frozen=True)
+class _QuerySet:
+    """The edges of a part, each followed by its negatives: seeds, labels that say which are edges, and their numbers."""
+
+    negatives: Negatives
+    seed_dtype: str
+    num_edges: int
+
+    def write(self, out: FolderOutput, stem: str) -> list[dict[str, object]]:
+        """Write them; return what the list of sets says of them."""
+        size = self.num_edges + self.negatives.num_pairs()
+        files: list[tuple[str, str, tuple[int, ...]]] = [
+            ("seeds", self.seed_dtype, (2,)),
+            ("labels", "bool", ()),
+            ("indexes", "int64", ()),
+        ]
+        for at, (name, dtype, shape) in enumerate(files):
+            out.write_npy(f"{stem}-{name}.npy", dtype, (size, *shape), (some[at].astype(dtype) for some in self._pieces()))
+        return [{"name": name, "format": "numpy", "path": f"{stem}-{name}.npy"} for name, *_ in files]
+
+    def _pieces(self) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+        first = 0
+        for some in self.negatives.queries():
+            pairs, there = some.pairs()
+            pairs = np.concatenate([np.stack([some.src, some.dst], axis=1)[:, None], pairs], axis=1)
+            there = np.concatenate([np.ones((some.src.size, 1), np.bool_), there], axis=1)
+            labels = np.zeros(there.shape, np.bool_)
+            labels[:, 0] = True
+            numbers = np.broadcast_to(np.arange(first, first + some.src.size)[:, None], there.shape)
+            yield pairs[there], labels[there], numbers[there]
+            first += some.src.size
+
+
 def write_tasks(graph: StoredGraph, out: FolderOutput, folder: str, *, is_typed: bool) -> list[dict[str, object]]:
     """Write the sets of all types with a split below ``folder``; return the tasks: one for each label, and side.
 
@@ -113,6 +150,13 @@ def _write_sets(
 ) -> Iterator[dict[str, object]]:
     part, owners = chosen
     for owner, label in owners:
+        if label is None and owner.edge_sets and owner.edge_sets[part].size:
+            edges = owner.edge_sets[part]
+            negatives = Negatives(edges, lambda _, typed: typed)
+            if negatives.per_edge:
+                data = _QuerySet(negatives, owner.seed_dtype, edges.size).write(out, f"{folder}/{owner.path}-{_SHORT[part]}")
+                yield {**({"type": owner.type_name} if is_typed else {}), "data": data}
+                continue
         seeds = _Set(owner, label, part)
         size, left_out = seeds.counts()
         if left_out and label is not None:
@@ -147,7 +191,8 @@ def _edge_owners(graph: StoredGraph) -> Iterator[_Owner]:
             runs = (Rows.of_edges(graph, edge, "input", 0),)
             src, dst = map(StoredItems, graph.store.input_ends(edge))
             seeds = partial(_edge_seeds, src, dst)
-            yield _Owner("edge", dgl_edge_type(edge_type), edge_type_path(edge_type), columns, runs, seeds, dtype)
+            sets = tuple(edge_sets(graph, edge)) if graph.negatives(edge) else ()
+            yield _Owner("edge", dgl_edge_type(edge_type), edge_type_path(edge_type), columns, runs, seeds, dtype, sets)
 
 
 def _edge_seeds(src: StoredItems, dst: StoredItems, _: int, low: int, high: int) -> Ints:

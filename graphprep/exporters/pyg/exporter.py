@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from graphprep.exporters.formats.torch_files import write_pt
 from graphprep.exporters.formats.torch_pickle import BFLOAT16, TensorPieces
 from graphprep.exporters.pyg.columns import tensor_by_id, to_bfloat16
+from graphprep.exporters.pyg.negatives import with_negatives
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.edge_sets import edge_sets
 from graphprep.exporters.view.graph import StoredGraph
+from graphprep.exporters.view.negatives import Negatives
 from graphprep.exporters.view.torch_features import GraphClass, check_file_names, check_homo
 from graphprep.exporters.view.torch_graph import (
     check_rows_ascend,
@@ -77,6 +79,9 @@ class PygExporter:
     node_ids: ClassVar[Literal["dense", "own"]] = "dense"
     message_edges: ClassVar[MessageEdges | None] = "train"
     edge_sets: ClassVar[str] = "train_edge_label_index, val_… and test_edge_label_index have the edges of each part"
+    negatives: ClassVar[str] = (
+        "behind the edges of each part in train_edge_label_index, val_… and test_…, with train_edge_label"
+    )
 
     form: Annotated[
         Literal["auto", "data", "parts"],
@@ -227,6 +232,9 @@ class PygTensors:
                 if attribute.name in ("edge_label", "edge_time"):
                     name = stem if attribute.name == "edge_label" else f"{stem}_time"
                     found[name] = one.values(attribute)
+            negatives = Negatives(one, self._graph.to_ids)
+            if negatives.per_edge:
+                found |= with_negatives(found, stem, negatives)
         return found
 
     # ------------------------------------------------------------------------------------------ partitions

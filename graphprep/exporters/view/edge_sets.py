@@ -44,30 +44,32 @@ class EdgeSet:
 
         def pieces() -> Iterator[Ints]:
             for number, items in ends:
-                for low, high, mask in self._masks():
+                for low, high, mask in self.masks():
                     yield to_ids(number, items.read(low, high)[mask].astype(np.int64))
 
         return TensorPieces("int64", (2, self.size), pieces)
 
     def edge_ids(self) -> TensorPieces:
         """Return their edge IDs: int64[size]."""
-        return TensorPieces("int64", (self.size,), lambda: (np.flatnonzero(mask) + low for low, _, mask in self._masks()))
+        return TensorPieces("int64", (self.size,), lambda: (np.flatnonzero(mask) + low for low, _, mask in self.masks()))
 
     def values(self, attribute: Attribute) -> TensorPieces:
         """Return a tensor of theirs: [size, *item_shape]."""
-        rows = self._rows
+        rows = self.rows
 
         def pieces() -> Iterator[NDArray[Any]]:
-            return (attribute.read(rows, low, high)[mask] for low, high, mask in self._masks())
+            return (attribute.read(rows, low, high)[mask] for low, high, mask in self.masks())
 
         return TensorPieces(attribute.dtype, (self.size, *attribute.item_shape), pieces)
 
     @property
-    def _rows(self) -> Rows:
+    def rows(self) -> Rows:
+        """Return all edges of the type, by edge ID."""
         return Rows.of_edges(self.graph, self.edge, "input", 0)
 
-    def _masks(self) -> Iterator[tuple[int, int, Mask]]:
-        return _masks(self._rows, self.column, self.part)
+    def masks(self, row_bytes: int = _ROW_BYTES) -> Iterator[tuple[int, int, Mask]]:
+        """Yield (low, high, which of the edges [low, high) are in the part)."""
+        return _masks(self.rows, self.column, self.part, row_bytes)
 
 
 def edge_sets(graph: StoredGraph, edge: int) -> list[EdgeSet]:
@@ -81,6 +83,6 @@ def edge_sets(graph: StoredGraph, edge: int) -> list[EdgeSet]:
     return [EdgeSet(name, graph, edge, column, part, sizes[part]) for part, name in enumerate(EDGE_SETS)]
 
 
-def _masks(rows: Rows, column: ColumnSchema, part: int) -> Iterator[tuple[int, int, Mask]]:
-    for low, high in rows.slices(_ROW_BYTES):
+def _masks(rows: Rows, column: ColumnSchema, part: int, row_bytes: int = _ROW_BYTES) -> Iterator[tuple[int, int, Mask]]:
+    for low, high in rows.slices(row_bytes):
         yield low, high, equals(rows, column, part, low, high)

@@ -23,11 +23,15 @@ _DTYPE_FIX = "name a NumPy dtype, such as float16 or int64"
 
 @dataclass(frozen=True)
 class ExportedColumns:
-    """The columns of each node and edge type that are written, with the dtypes in which they are; ``metadata`` has all."""
+    """The columns of each node and edge type that are written, with the dtypes in which they are; ``metadata`` has all.
+
+    ``negatives`` of each edge type are not among them: they name nodes, and are written as those that a trainer sees.
+    """
 
     metadata: GraphMetadata
     nodes: tuple[tuple[ColumnSchema, ...], ...]
     edges: tuple[tuple[ColumnSchema, ...], ...]
+    negatives: tuple[tuple[ColumnSchema, ...], ...]
 
 
 def without_columns(metadata: GraphMetadata, dropped: Sequence[str]) -> tuple[GraphMetadata, tuple[str, ...]]:
@@ -66,11 +70,12 @@ def _name_one_of(metadata: GraphMetadata) -> str:
 def choose_columns(
     metadata: GraphMetadata, unsupported: Sequence[Unsupported], feature_dtypes: Mapping[str, str], *, target: str, drop: bool
 ) -> ExportedColumns:
-    """Leave out what the target does not support, and give columns their dtypes.
+    """Leave out what the target does not support, and give columns their dtypes; negatives are none of them.
 
     Raises UsageError that names the columns which would be lost where ``drop`` does not say that they may be, and for dtypes
     of columns that are not there.
     """
+    metadata, negatives = metadata.without_negatives()
     if unsupported and not drop:
         fix = "leave them out with --drop-unsupported"
         if sparse := _first_sparse(metadata, unsupported):
@@ -91,6 +96,7 @@ def choose_columns(
         metadata,
         tuple(chosen("node", name, schema.columns) for name, schema in nodes),
         tuple(chosen("edge", name, schema.columns) for name, schema in edges),
+        negatives,
     )
     if missing := sorted(set(given) - used):
         if any(missing[0] in (name, f"{type_name}:{name}") for _, type_name, name in lost):

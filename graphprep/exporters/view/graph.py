@@ -201,6 +201,10 @@ class StoredGraph:
         """Return the columns to write, with the dtypes in which they are written."""
         return self._columns.edges[edge]
 
+    def negatives(self, edge: int) -> tuple[ColumnSchema, ...]:
+        """Return the columns of negatives of an edge type, which hold typed IDs."""
+        return self._columns.negatives[edge]
+
     def edge_cells(self, edge: int, order: EdgeOrder, part: int, column: ColumnSchema, low: int, high: int) -> Cells:
         """Return a column of the edges [low, high) of a partition in the row order of a layout (``input``: of all)."""
         return self._read("edge", edge, part, self.store.edge_column_stem(edge, order, column), column, low, high)

@@ -20,7 +20,7 @@ from graphprep.model.schema import ColumnSchema, edge_type_path, edge_type_text,
 from graphprep.rewrite.run import StoreRun, array_bytes, lies_in, refuse_same, room_for
 from graphprep.rewrite.transform.operations import OPERATIONS, Step, parse_operations
 from graphprep.rewrite.transform.recipe import EdgeRecipe, Ints, Recipe, as_it_is, count_up, slices
-from graphprep.rewrite.transform.views import WithoutNegatives, negative_columns
+from graphprep.rewrite.transform.views import WithoutNegatives
 from graphprep.rewrite.transform.write import PARENT, RecipeWriter
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import PrivateFolder
@@ -32,6 +32,7 @@ from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.checked_ids import CheckingStore
 from graphprep.store.items import check_arrays
 from graphprep.store.room import DiskNeed, compare_disk
+from graphprep.store.write import provenance
 
 if TYPE_CHECKING:
     from graphprep.convert.pipeline import Converted
@@ -72,7 +73,7 @@ def transform(
             _Folder(stack, run.tmp_dir),
             run.ledger,
             run.reporter,
-            lambda: run.provenance(inputs, operations=[" ".join([name, *arguments]) for name, arguments in operations]),
+            lambda: provenance(inputs, run.storage, run.elapsed_s, run.device.name),
             run.check_source,
         )
         metadata = chain.run(operations, writer)
@@ -180,12 +181,11 @@ class _Chain:
     def _without_negatives(self, recipe: Recipe, whole: Recipe) -> Recipe:
         """Leave out the negatives of edge types of which edges or nodes are others than in ``whole``, the store as it is."""
         dropped, numbers = [], dict(zip(self._store.metadata.node_types, range(len(whole.nodes)), strict=True))
-        for number, (edge_type, columns) in enumerate(negative_columns(self._store.metadata)):
-            same = [recipe.store is None]  # else its types are others
-            if columns and recipe.store is None:
-                same += [one is whole.edges[number] for one in recipe.edges if one.number == number]
-                same += [recipe.nodes[numbers[end]].kept is None for end in (edge_type[0], edge_type[2])]
-            if columns and not all(same):
+        _, negatives = self._store.metadata.without_negatives()
+        for number, (edge_type, columns) in enumerate(zip(self._store.metadata.edge_types, negatives, strict=True)):
+            same = [one is whole.edges[number] for one in recipe.edges if one.number == number]
+            same += [recipe.nodes[numbers[end]].kept is None for end in (edge_type[0], edge_type[2])]
+            if columns and (recipe.store is not None or not all(same)):
                 dropped += [(edge_type, column.name) for column in columns]
                 text = "the negatives of its edges are left out: graphprep split draws others"
                 self.notes.append(f"edge type {edge_type_text(edge_type)!r}: {text}")

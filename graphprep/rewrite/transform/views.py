@@ -15,7 +15,7 @@ from graphprep.edges.moves import Workspace
 from graphprep.model.errors import DataError
 from graphprep.model.ids import PartSpace, TypeNames
 from graphprep.model.metadata import ArrayEntry, GraphMetadata
-from graphprep.model.schema import NEGATIVE_ROLES, ColumnSchema, EdgeType, EdgeTypeSchema, NodeTypeSchema, edge_type_text
+from graphprep.model.schema import ColumnSchema, EdgeType, EdgeTypeSchema, NodeTypeSchema, edge_type_text
 from graphprep.rewrite.transform.edge_ops import sorted_edges
 from graphprep.rewrite.transform.recipe import EdgeRecipe, Ids, Ints, MadeColumn, NodeRecipe, Recipe, narrow, read_edges, slices
 from graphprep.store.items import FIX, StoredArray, StoredArrays
@@ -76,22 +76,12 @@ class MemoryStore:
         return MemoryArray(path, self.arrays[path])
 
 
-def negative_columns(metadata: GraphMetadata) -> Iterator[tuple[EdgeType, list[ColumnSchema]]]:
-    """Yield every edge type, and those of its columns that name nodes, which other edges would make wrong."""
-    for edge_type, schema in zip(metadata.edge_types, metadata.edge_schemas, strict=True):
-        yield edge_type, [column for column in schema.columns if column.role in NEGATIVE_ROLES]
-
-
 class WithoutNegatives:
     """A store whose edges have no negatives."""
 
     def __init__(self, store: StoredArrays) -> None:
+        self.metadata, _ = store.metadata.without_negatives()
         self.has, self.array = store.has, store.array
-        schemas = (
-            replace(schema, columns=tuple(column for column in schema.columns if column.role not in NEGATIVE_ROLES))
-            for schema in store.metadata.edge_schemas
-        )
-        self.metadata = replace(store.metadata, edge_schemas=tuple(schemas))
 
 
 @dataclass(frozen=True)
