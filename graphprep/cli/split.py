@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from graphprep.model.options.split import SplitSummary
 
 _of_split = partial(option, "Split")
+_of_negatives = partial(option, "Negatives")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,7 +28,8 @@ class SplitFlags:
         str,
         _of_split(
             "What says where a row goes: a hash of its IDs (random); its time, oldest first (time, time:COL); a hash in each "
-            "class of its label (label, label:COL); hashes of nodes, edges going with their ends (nodes).",
+            "class of its label (label, label:COL); hashes of nodes, edges going with their ends (nodes); or nothing: splits "
+            "stay as they are, and get --negatives (keep).",
             metavar="RULE",
             default=False,
         ),
@@ -58,9 +60,31 @@ class SplitFlags:
         ),
     ] = field(default_factory=list)
     seed: Annotated[int, _of_split("Seed of the hashes.", metavar="N")] = 0
+    negatives: Annotated[
+        str | None,
+        _of_negatives(
+            "Draw K other nodes for each edge of the split, to which it has no edge; or as many for each part.",
+            metavar="K|train=K,val=K,test=K",
+            default=False,
+        ),
+    ] = None
+    negatives_by: Annotated[
+        str,
+        _of_negatives(
+            "All alike (uniform); by degree to the power of 0.75 (degree), or another one (degree:A); hard ones, the ends of "
+            "random walks of K steps at most (khop:K).",
+            metavar="RULE",
+        ),
+    ] = "uniform"
+    corrupt: Annotated[
+        Literal["tail", "head", "both"],
+        _of_negatives("In place of the destination (tail), of the source (head), or K of each (both)."),
+    ] = "tail"
     overwrite_column: Annotated[
         bool,
-        _of_split("Replace a split, or a column called split, that is there.", "--overwrite-column", default=False),
+        _of_split(
+            "Replace a split or negatives, or a column of their names, that is there.", "--overwrite-column", default=False
+        ),
     ] = False
 
 

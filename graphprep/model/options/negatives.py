@@ -31,11 +31,16 @@ class NegativeRule:
     hops: int = 0
 
 
-def negative_rule(negatives: str, by: str, corrupt: Corrupt) -> NegativeRule:
-    """Read ``--negatives``, ``--negatives-by`` and ``--corrupt``.
+def negative_rule(negatives: str | None, by: str = "uniform", corrupt: Corrupt = "tail") -> NegativeRule | None:
+    """Read ``--negatives``, ``--negatives-by`` and ``--corrupt``; None: none are drawn.
 
     Raises UsageError.
     """
+    if negatives is None:
+        for flag, value, default in (("--negatives-by", by, "uniform"), ("--corrupt", corrupt, "tail")):
+            if value != default:
+                raise UsageError(f"{flag} {value} does nothing without --negatives", fix="give --negatives, or leave it out")
+        return None
     exponent, hops = _parse_method(by)
     ends: dict[Corrupt, tuple[Literal["src", "dst"], ...]] = {"tail": ("dst",), "head": ("src",), "both": ("src", "dst")}
     return NegativeRule(_parse_counts(negatives), ends[corrupt], exponent, hops)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from graphprep.model.errors import UsageError, one_of
+from graphprep.model.options.negatives import Corrupt
 from graphprep.model.run_options import RunOptions
 from graphprep.model.shown.results import Card, RunResult
 
-SplitBy = Literal["random", "time", "label", "nodes"]
+SplitBy = Literal["random", "time", "label", "nodes", "keep"]
 _WITH_COLUMN = ("time", "label")
 
 
@@ -18,11 +19,14 @@ _WITH_COLUMN = ("time", "label")
 class SplitOptions:
     """Options of ``split``.
 
-    ``by``: ``random``, ``time``, ``label`` or ``nodes``; ``time:COL`` and ``label:COL`` name the column. ``of`` names what is
+    ``by``: ``random``, ``time``, ``label``, ``nodes``, or ``keep``, the splits that are there; ``time:COL`` and ``label:COL``
+    name the column. ``of`` names what is
     split: ``nodes``, ``edges``, node types, edge types (``src:rel:dst``); none: nodes, by time edges. ``at``: borders in time,
     in place of shares. ``symmetric``: u -> v and v -> u of an edge type between nodes of one type are in one part.
     ``reverse_types`` (``src:rel:dst=dst:rev:src``): so are edges of the first type and their reverses in the second.
-    ``overwrite_column``: replace a split, or a column called ``split``, that is there.
+    ``negatives``: how many are drawn for an edge, or for one of some parts (``train=1,val=50``); ``negatives_by``: ``uniform``,
+    ``degree``, ``degree:EXPONENT`` or ``khop:K``; ``corrupt``: in place of its ``tail``, its ``head``, or as many of ``both``.
+    ``overwrite_column``: replace a split or negatives, or a column of their names, that is there.
     """
 
     by: str = "random"
@@ -31,6 +35,9 @@ class SplitOptions:
     symmetric: bool = False
     reverse_types: tuple[str, ...] = ()
     seed: int = 0
+    negatives: str | None = None
+    negatives_by: str = "uniform"
+    corrupt: Corrupt = "tail"
     overwrite_column: bool = False
     overwrite: bool = False
     run: RunOptions = field(default_factory=RunOptions)
@@ -56,7 +63,7 @@ class SplitSummary(RunResult):
     """What ``split`` did. Sizes in bytes, times in seconds; ``notes`` are sentences for the user.
 
     ``node_splits`` and ``edge_splits``: how many rows of each type that was split are in ``train``, ``valid``, ``test`` and in
-    no part (``none``).
+    no part (``none``). ``negatives``: how many were drawn, by edge type.
     """
 
     out: str
@@ -72,6 +79,7 @@ class SplitSummary(RunResult):
     peak_memory_bytes: int
     stage_s: Mapping[str, float] = field(default_factory=dict)
     spilled_bytes: int = 0
+    negatives: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def card(self) -> Card:

@@ -8,6 +8,7 @@ from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.options.split import SplitOptions, SplitSummary
 from graphprep.model.protocols import Reporter
 from graphprep.rewrite.run import StoreRun, array_bytes, refuse_same
+from graphprep.rewrite.split.negatives import Negatives, draw_negatives
 from graphprep.rewrite.split.parts import PartFinder
 from graphprep.rewrite.split.rules import read_rules
 from graphprep.rewrite.split.write import SplitWriter
@@ -28,7 +29,7 @@ def split(
         run = StoreRun(store, out, options.run, reporter, stack)
         refuse_same(store, out)
         memory, source = run.plan_memory(), run.open_store()
-        rules = read_rules(source.metadata, shares, options)
+        rules, drawn = read_rules(source.metadata, shares, options), dict[str, Negatives]()
         compare_disk(out, run.tmp_dir, DiskNeed(0, sum(array_bytes(source))), run.reporter)
         writer = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
         for part in range(source.metadata.num_parts):
@@ -38,8 +39,16 @@ def split(
         run.ledger.begin("split", needs)
         finder = PartFinder(source, rules, room)
         splits = finder.find()
+        if rules.negatives is not None:
+            run.ledger.begin("negatives", needs)
+            drawn = {
+                one.owner.name: draw_negatives(source, one.owner.number, one.parts, rules.negatives, rules.seed, room)
+                for one in splits
+                if not one.owner.is_node
+            }
         run.ledger.begin("copy", needs)
-        step = SplitWriter(source, writer, splits, room, run.reporter)
+        made = {name: one.columns for name, one in drawn.items()}
+        step = SplitWriter(source, writer, splits, made, room, run.reporter)
         step.copy()
         step.write_splits()
         run.ledger.begin("publish", needs)
@@ -52,5 +61,6 @@ def split(
             num_parts=metadata.num_parts,
             node_splits={owner.name: parts for owner, parts in counts.items() if owner.is_node},
             edge_splits={owner.name: parts for owner, parts in counts.items() if not owner.is_node},
-            notes=tuple(finder.notes),
+            negatives={name: one.total for name, one in drawn.items()},
+            notes=(*finder.notes, *(note for name, one in drawn.items() for note in one.notes(name))),
         )

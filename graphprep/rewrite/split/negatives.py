@@ -19,6 +19,7 @@ from graphprep.model.errors import UsageError
 from graphprep.model.options.negatives import NegativeRule
 from graphprep.model.rows import RawTexts
 from graphprep.model.schema import ColumnSchema, EdgeType, edge_type_text
+from graphprep.model.shown.texts import count
 from graphprep.rewrite.transform.edge_ops import sorted_edges
 from graphprep.rewrite.transform.recipe import EdgeRecipe, Ids, Ints, MadeColumn, narrow, read_edges, slices, take
 from graphprep.store.items import StoredArrays
@@ -36,6 +37,11 @@ class Negatives:
     columns: tuple[MadeColumn, ...]
     missing: int
     total: int
+
+    def notes(self, name: str) -> list[str]:
+        """Say how many there are of the edge type of this name."""
+        missing = f", {self.missing:,} of them -1, as there was no candidate" if self.missing else ""
+        return [f"edge type {name!r}: {count(self.total, 'negative')}{missing}"]
 
 
 def draw_negatives(

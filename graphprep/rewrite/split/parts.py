@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 from graphprep.convert.columns.roles import NO_PART, PART_NAMES
 from graphprep.edges.moves import Workspace
 from graphprep.model.errors import DataError, UsageError
-from graphprep.model.schema import ColumnSchema
+from graphprep.model.schema import NEGATIVE_ROLES, ColumnSchema
 from graphprep.rewrite.split.borders import Borders, KeyedRows, count_classes, find_borders
 from graphprep.rewrite.split.keys import Classes, HashKeys, find_classes, parse_time, time_rows, time_text, type_words
-from graphprep.rewrite.split.rules import SplitRules
+from graphprep.rewrite.split.rules import SplitRules, is_replaced
 from graphprep.rewrite.stored_edges import EdgeSpan, map_edges
 from graphprep.rewrite.transform.recipe import slices
 from graphprep.rewrite.transform.select import Owner
+from graphprep.rewrite.transform.write import column_values
 from graphprep.store.items import StoredArrays
+from graphprep.store.single import WholeStore
 
 Ints = NDArray[np.int64]
 Parts = NDArray[np.int8]
@@ -29,10 +31,15 @@ _OF_RANKS = np.array([0, 3, 1, 2], np.int8)
 
 @dataclass(frozen=True)
 class SplitRows:
-    """The rows of a type, and their parts: int8[n], by typed ID or edge row."""
+    """The rows of a type, and their parts: int8[n], by typed ID or edge row; ``is_new``: they are not stored as they are."""
 
     owner: Owner
     parts: Parts
+    is_new: bool = True
+
+    def replaces(self, column: ColumnSchema) -> bool:
+        """Return whether a column of the type gives way to what is new."""
+        return is_replaced(column) if self.is_new else column.role in NEGATIVE_ROLES
 
     def count(self) -> dict[str, int]:
         """Count the rows in each part."""
@@ -59,6 +66,8 @@ class PartFinder:
                 return list(self._by_time())
             case "label":
                 return [self._by_label(owner, column) for owner, column in self._columns()]
+            case "keep":
+                return [self._stored(owner) for owner in self._rules.owners]
             case "nodes":
                 held_out = [self._by_hash(owner) for owner in self._rules.owners]
                 return [*held_out, *self._edges_of(held_out)]
@@ -68,6 +77,16 @@ class PartFinder:
         for owner, column in zip(self._rules.owners, self._rules.columns, strict=True):
             assert column is not None
             yield owner, column
+
+    # ---- as they are
+
+    def _stored(self, owner: Owner) -> SplitRows:
+        column = next(one for one in owner.columns if one.role == "split")
+        parts, present = column_values(WholeStore(self._store), owner.folder, column, self._room.scratch)
+        if present is not None:
+            for at in slices(parts.size):
+                parts[at] = np.where(present[at], parts[at], NO_PART)
+        return SplitRows(owner, parts, is_new=False)
 
     # ---- at random
 

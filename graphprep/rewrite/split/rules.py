@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from graphprep.convert.columns.roles import decoded_name
 from graphprep.model.errors import UsageError, one_of
 from graphprep.model.metadata import GraphMetadata
+from graphprep.model.options.negatives import NegativeRule, negative_rule
 from graphprep.model.options.split import SplitBy, SplitOptions, parse_by
-from graphprep.model.schema import ColumnSchema, edge_type_text
+from graphprep.model.schema import NEGATIVE_ROLES, ColumnSchema, edge_type_text
 from graphprep.rewrite.split.keys import find_label, find_time, type_words
+from graphprep.rewrite.split.negatives import check_rule
 from graphprep.rewrite.split.shares import TEST, TRAIN, VALID, Shares, parse_shares
 from graphprep.rewrite.transform.select import Owner, all_owners, any_owner, edge_owner
 from graphprep.store.paths import has_edge_rows
@@ -37,6 +39,7 @@ class SplitRules:
     is_symmetric: bool
     seed: int
     notes: tuple[str, ...]
+    negatives: NegativeRule | None = None
 
     @property
     def targets(self) -> tuple[Owner, ...]:
@@ -54,6 +57,9 @@ class SplitRules:
 def read_rules(metadata: GraphMetadata, shares: str, options: SplitOptions) -> SplitRules:
     """Read what is asked for. Raises UsageError where it means nothing, or nothing for this store."""
     by, name = parse_by(options.by)
+    negatives = negative_rule(options.negatives, options.negatives_by, options.corrupt)
+    if by == "keep":
+        return _kept(metadata, shares, options, negatives)
     at = _read_at(options.at, by, shares)
     read = None if at else parse_shares(shares)
     chosen = _choose(metadata, options.of, by)
@@ -70,10 +76,50 @@ def read_rules(metadata: GraphMetadata, shares: str, options: SplitOptions) -> S
         notes = [f"{type_words(owner)} has no {name or by}: it gets no split" for owner in left]
     followers = _edge_types_at(metadata, chosen) if by == "nodes" else ()
     owners, columns = (tuple(one) for one in zip(*found, strict=True))
-    rules = SplitRules(by, read, at, owners, columns, reverses, followers, options.symmetric, options.seed, tuple(notes))
+    symmetric, seed = options.symmetric, options.seed
+    rules = SplitRules(by, read, at, owners, columns, reverses, followers, symmetric, seed, tuple(notes), negatives)
     _check_columns(rules.targets, overwrite=options.overwrite_column)
+    _check_negatives(metadata, rules)
     _check_edge_rows(metadata, rules.targets)
     return rules
+
+
+def _kept(metadata: GraphMetadata, shares: str, options: SplitOptions, negatives: NegativeRule | None) -> SplitRules:
+    """Read what is asked for of edges that have a split, which stays."""
+    given = {"SHARES": shares, "--at": options.at, "--symmetric": options.symmetric, "--reverse-types": options.reverse_types}
+    for flag, value in given.items():
+        if value:
+            raise UsageError(f"{flag} does nothing with --by keep: splits stay as they are", fix="leave it out")
+    if negatives is None:
+        raise UsageError("--by keep does nothing without --negatives", fix="give --negatives, or split by something")
+    chosen = [owner for owner in _choose(metadata, options.of or ("edges",), "keep") if not owner.is_node]
+    owners = tuple(owner for owner in chosen if any(column.role == "split" for column in owner.columns))
+    left = [owner for owner in chosen if owner not in owners]
+    if not owners or (left and set(options.of) - {"edges"}):
+        words = f"{type_words(left[0])} has no split" if owners else "no edge type has a split"
+        raise UsageError(words, place="--by keep", fix="split it by something, such as random")
+    rules = SplitRules("keep", None, (), owners, (), (), (), False, options.seed, (), negatives)
+    for owner in owners:
+        for column in owner.columns:
+            if column.role in NEGATIVE_ROLES and not options.overwrite_column:
+                raise UsageError(f"{type_words(owner)} has negatives already", fix="give --overwrite-column to replace them")
+    _check_negatives(metadata, rules)
+    return rules
+
+
+def _check_negatives(metadata: GraphMetadata, rules: SplitRules) -> None:
+    """Raise UsageError where negatives are asked for that cannot be."""
+    edges = [owner for owner in rules.targets if not owner.is_node]
+    if rules.negatives is None:
+        return
+    if not edges:
+        raise UsageError("--negatives are those of edges, and nodes are split", fix="give --of edges, or leave them out")
+    for owner in edges:
+        check_rule(rules.negatives, metadata.edge_types[owner.number])
+        for column in owner.columns:
+            if column.name in NEGATIVE_ROLES and column.role is None:
+                words = f"{type_words(owner)} has a column {column.name!r}, the name of its negatives"
+                raise UsageError(words, fix=f"drop it first: graphprep transform STORE OUT drop-columns {column.name}")
 
 
 def _find_columns(chosen: Sequence[Owner], by: SplitBy, name: str | None) -> list[tuple[Owner, ColumnSchema | None]]:
@@ -214,8 +260,8 @@ def _check_columns(owners: Sequence[Owner], *, overwrite: bool) -> None:
 
 
 def is_replaced(column: ColumnSchema) -> bool:
-    """Return whether a column gives way to a new split."""
-    return column.role == "split" or column.name == COLUMN
+    """Return whether a column gives way to a new split: also negatives, which are those of the old one."""
+    return column.role in ("split", *NEGATIVE_ROLES) or column.name == COLUMN
 
 
 def _check_edge_rows(metadata: GraphMetadata, owners: Sequence[Owner]) -> None:

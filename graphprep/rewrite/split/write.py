@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +18,8 @@ from graphprep.rewrite.move_parts import CutFiles, PartFiles
 from graphprep.rewrite.split.parts import SplitRows
 from graphprep.rewrite.split.rules import COLUMN, is_replaced
 from graphprep.rewrite.stored_edges import EdgeSpan, map_edges
-from graphprep.rewrite.transform.recipe import narrow, slices
+from graphprep.rewrite.transform.recipe import MadeColumn, narrow, slices
+from graphprep.rewrite.transform.write import write_made
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import AGAIN, StoreReader
 from graphprep.storage.write.publish import StoreWriter
@@ -32,15 +33,23 @@ class SplitWriter:
     """Writes the store: ``copy``, ``write_splits``, ``finish``."""
 
     def __init__(
-        self, store: StoreReader, writer: StoreWriter, splits: Sequence[SplitRows], room: Workspace, reporter: Reporter
+        self,
+        store: StoreReader,
+        writer: StoreWriter,
+        splits: Sequence[SplitRows],
+        made: Mapping[str, Sequence[MadeColumn]],
+        room: Workspace,
+        reporter: Reporter,
     ) -> None:
+        """``made`` are the negatives of edge types, by edge row."""
         self._store = store
         self._writer = writer
         self._splits = splits
         self._room = room
         self._reporter = reporter
         self._files = PartFiles(writer, store.metadata.num_parts)
-        self._columns = {split.owner: _new_columns(split) for split in splits}
+        self._made = {split.owner: made.get(split.owner.name, ()) for split in splits}
+        self._columns = {split.owner: _new_columns(split, self._made[split.owner]) for split in splits}
 
     # ---- what stays
 
@@ -48,8 +57,8 @@ class SplitWriter:
         """Copy all arrays but those of columns that are replaced. Raises DataError where one is not as the manifest says."""
         dropped = {
             file.path
-            for owner, columns in self._columns.items()
-            for file in column_files(owner.folder, filter(is_replaced, owner.columns), num_slots=False)
+            for split in self._splits
+            for file in column_files(split.owner.folder, filter(split.replaces, split.owner.columns), num_slots=False)
         }
         parts = range(self._store.metadata.num_parts)
         tasks = ((part, entry) for part in parts for entry in self._store.manifest(part).arrays if entry.path not in dropped)
@@ -79,18 +88,24 @@ class SplitWriter:
         """Write the column of every type that is split, and what leads from a second layout to its first column."""
         metadata = self._store.metadata
         for split in self._splits:
-            owner, parts = split.owner, split.parts
+            owner = split.owner
             chunks = metadata.num_nodes_per_chunk if owner.is_node else metadata.num_edges_per_chunk
             files = CutFiles(self._files, np.array(chunks[owner.number], np.int64))
-            column = next(one for one in self._columns[owner] if one.role == "split")
-            stem = f"{owner.folder}/{column.path}"
-            codes = (np.where(parts[at] == NO_PART, 0, parts[at]).astype(np.int8) for at in slices(parts.size))
-            files.write(f"{stem}.npy", "int8", parts.shape, codes)
-            if column.optional:
-                files.write(ColumnPaths(stem).present, "bool", parts.shape, (parts[at] != NO_PART for at in slices(parts.size)))
+            if split.is_new:
+                self._write_codes(split, files)
+            for made in self._made[owner]:
+                write_made(files, owner.folder, made, None)
             if not owner.is_node and not has_edge_rows(metadata.edge_schemas[owner.number]) and len(metadata.layouts) > 1:
                 self._write_edge_rows(owner.number)
             self._reporter.advance(records=owner.size)
+
+    def _write_codes(self, split: SplitRows, files: CutFiles) -> None:
+        parts, column = split.parts, next(one for one in self._columns[split.owner] if one.role == "split")
+        stem = f"{split.owner.folder}/{column.path}"
+        codes = (np.where(parts[at] == NO_PART, 0, parts[at]).astype(np.int8) for at in slices(parts.size))
+        files.write(f"{stem}.npy", "int8", parts.shape, codes)
+        if column.optional:
+            files.write(ColumnPaths(stem).present, "bool", parts.shape, (parts[at] != NO_PART for at in slices(parts.size)))
 
     def _write_edge_rows(self, number: int) -> None:
         """Write where the entries of the second layout have their columns: the edges of their IDs."""
@@ -124,8 +139,11 @@ class SplitWriter:
         return finish_store(self._writer, self._files.entries, metadata, provenance)
 
 
-def _new_columns(split: SplitRows) -> tuple[ColumnSchema, ...]:
-    """Return the columns of a type: the split in the place of what it replaces, else before the seeds."""
+def _new_columns(split: SplitRows, negatives: Sequence[MadeColumn]) -> tuple[ColumnSchema, ...]:
+    """Return the columns of a type: the split in the place of what it replaces, else before the seeds; negatives are last."""
+    drawn = [one.schema for one in negatives]
+    if not split.is_new:
+        return (*(one for one in split.owner.columns if not split.replaces(one)), *drawn)
     is_optional = any((split.parts[at] == NO_PART).any() for at in slices(split.parts.size))
     made = ColumnSchema(COLUMN, "dense", "int8", optional=is_optional, role="split")
     columns = split.owner.columns
@@ -133,4 +151,4 @@ def _new_columns(split: SplitRows) -> tuple[ColumnSchema, ...]:
     seeds = [at for at, one in enumerate(columns) if one.role == "seeds"]
     at = min(old or seeds or [len(columns)])
     before, behind = ([one for one in some if not is_replaced(one)] for some in (columns[:at], columns[at:]))
-    return (*before, made, *behind)
+    return (*before, made, *behind, *drawn)

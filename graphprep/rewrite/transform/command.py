@@ -180,16 +180,13 @@ class _Chain:
 
     def _without_negatives(self, recipe: Recipe, whole: Recipe) -> Recipe:
         """Leave out the negatives of edge types of which edges or nodes are others than in ``whole``, the store as it is."""
-        dropped, numbers = [], dict(zip(self._store.metadata.node_types, range(len(whole.nodes)), strict=True))
-        _, negatives = self._store.metadata.without_negatives()
-        for number, (edge_type, columns) in enumerate(zip(self._store.metadata.edge_types, negatives, strict=True)):
-            same = [one is whole.edges[number] for one in recipe.edges if one.number == number]
-            same += [recipe.nodes[numbers[end]].kept is None for end in (edge_type[0], edge_type[2])]
-            if columns and (recipe.store is not None or not all(same)):
-                dropped += [(edge_type, column.name) for column in columns]
+        metadata, dropped = self._store.metadata, []
+        for number, columns in enumerate(metadata.without_negatives()[1]):
+            if columns and not (recipe.store is None and _is_kept(recipe, whole, metadata, number)):
+                dropped += [(metadata.edge_types[number], column.name) for column in columns]
                 text = "the negatives of its edges are left out: graphprep split draws others"
-                self.notes.append(f"edge type {edge_type_text(edge_type)!r}: {text}")
-        return replace(recipe, dropped=(*recipe.dropped, *dropped)) if dropped else recipe
+                self.notes.append(f"edge type {edge_type_text(metadata.edge_types[number])!r}: {text}")
+        return replace(recipe, dropped=(*recipe.dropped, *dropped)) if dropped and recipe.store is None else recipe
 
     def _write(self, recipe: Recipe, writer: StoreWriter, room: Workspace) -> GraphMetadata:
         step = RecipeWriter(recipe.store or self._store, recipe, writer, room, self._reporter)
@@ -232,6 +229,14 @@ def _is_plain(recipe: Recipe, metadata: GraphMetadata) -> bool:
         and not recipe.merged
         and not any(edges.made for edges in recipe.edges)
     )
+
+
+def _is_kept(recipe: Recipe, whole: Recipe, metadata: GraphMetadata, number: int) -> bool:
+    """Return whether an edge type, and the nodes at its ends, are as they are in the store; so is what is made of it."""
+    src, _, dst = metadata.edge_types[number]
+    nodes = [recipe.nodes[metadata.node_types.index(name)] for name in (src, dst)]
+    made = [edges for edges in recipe.edges if edges.number == number]
+    return all(one.kept is None for one in nodes) and all(edges is whole.edges[number] for edges in made)
 
 
 class StoreMaps:
