@@ -66,12 +66,12 @@ def read_store(folder: Path) -> dict[str, bytes]:
     return files
 
 
-# ---- what transform, reorder, partition and split make of golden stores: a digest each
+# ---- what transform, reorder, partition, split and sample make of golden stores: a digest each
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A command over a golden store: ``how`` are operations, an order, or a method. ``{ids}``, ``{shop}``: files of IDs."""
+    """A command over a golden store: ``how`` are operations, an order, a method, or fan-outs. ``{ids}``, ``{shop}``: files of IDs."""
 
     command: str
     store: str
@@ -87,8 +87,12 @@ class Rewrite:
     def run(self, out: Path, **fields: Any) -> None:
         """Write what comes of the store below ``out``."""
         store, options = GOLDEN / self.store / "store", dict(self.options) | fields
-        if self.command == "transform":
-            files = {"ids": GOLDEN / "rewritten_ids.txt", "shop": GOLDEN / "rewritten_shop.txt"}
+        files = {"ids": GOLDEN / "rewritten_ids.txt", "shop": GOLDEN / "rewritten_shop.txt"}
+        if self.command == "sample":
+            seeds = files["ids"] if self.store == _HOMO else f"0={files['shop']}"
+            drawn = {"layer_sizes": "6,4"} if self.how in ("ladies", "fastgcn") else {"fanouts": self.how}
+            graphprep.sample(str(store), str(out / "samples"), seeds=seeds, batch_size=3, **drawn, **options)
+        elif self.command == "transform":
             words = [word.format(**files) for word in shlex.split(self.how)]
             maps = {"maps": str(out / "maps")} if options.pop("maps", False) else {}
             graphprep.transform(str(store), str(out / "store"), words, **maps, **options)
@@ -142,6 +146,11 @@ def _rewrites() -> list[Rewrite]:
     found += [Rewrite("split", store, "nodes", (shares,)) for store in (_PARTS, _HETERO, _NAMES)]
     found.append(Rewrite("split", _HETERO, "time:weight", (("shares", "0.5/0.5"), edges)))
     found.append(Rewrite("split", "edges_roles", "label", (shares, edges, ("overwrite_column", True))))
+    for store in (_HOMO, _HETERO):
+        found += [Rewrite("sample", store, "4,3,2", (("epochs", 2), *more)) for more in ((), (("replace", True),))]
+        found += [Rewrite("sample", store, "3,-1", (("direction", way),)) for way in ("out", "both")]
+        found += [Rewrite("sample", store, method, (("layer_method", method),)) for method in ("ladies", "fastgcn")]
+    found.append(Rewrite("sample", _HOMO, "4,3", (("add_self_loop", True), ("copy_columns", ("weight",)))))
     return found
 
 
