@@ -5,13 +5,18 @@ from __future__ import annotations
 import contextlib
 import posixpath
 import secrets
-from collections.abc import Iterable
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, wait
 from typing import Any
 
 from graphprep.model.errors import StorageError
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.write.claims import RemoteClaim
+
+_MOST_CLOSING = 32  # files: no more are open on the servers
 
 
 class FolderTarget:
@@ -34,6 +39,8 @@ class FolderTarget:
         self._claim = RemoteClaim(self._fs, claim, self._out, takes_over=takes_over)
         self._made: list[str] = []
         self._folders: set[str] = set()
+        self._closing: deque[Future[None]] = deque()
+        self._lock = threading.Lock()
 
     def begin(self) -> None:
         """See ``Target.begin``."""
@@ -59,7 +66,18 @@ class FolderTarget:
         if folder not in self._folders:
             self._fs.makedirs(folder, exist_ok=True)
             self._folders.add(folder)
-        return FileSink(self._fs, full)
+        return _FolderSink(self, self._fs, full)
+
+    def close_soon(self, close: Callable[[], None]) -> None:
+        """Finish a file while others are written: HDFS takes a third of a second for it."""
+        self._closing.append(self._storage.fetchers.submit(close))
+        self._wait(_MOST_CLOSING)
+
+    def _wait(self, most: int = 0) -> None:
+        """Wait until at most so many files are not finished. Raises what finishing one of the others did."""
+        with self._lock:
+            while len(self._closing) > most:
+                self._closing.popleft().result()
 
     def link(self, path: str, source: str) -> bool:
         """See ``Target.link``."""
@@ -67,10 +85,12 @@ class FolderTarget:
 
     def url(self, path: str) -> str:
         """See ``Target.url``."""
+        self._wait()
         return f"{self._stage_url}/{path}"
 
     def show(self) -> None:
         """Rename the folder to its name; the one that stands there goes aside first, and is then removed."""
+        self._wait()
         self._storage.forget(self._out)
         self._claim.check()
         self._fs.invalidate_cache()
@@ -95,6 +115,8 @@ class FolderTarget:
 
     def remove(self) -> None:
         """Remove the hidden folder, and the folders above it that were made."""
+        with contextlib.suppress(Exception):
+            wait(self._closing)
         self._claim.release()
         with contextlib.suppress(Exception):
             self._fs.rm(self._stage, recursive=True)
@@ -150,3 +172,15 @@ class FileSink:
         """Close the file; it goes with its folder."""
         with contextlib.suppress(Exception):
             self._file.close()
+
+
+class _FolderSink(FileSink):
+    """A file of a folder that is not shown yet, so that it need not be finished at once."""
+
+    def __init__(self, target: FolderTarget, fs: Any, full: str) -> None:
+        super().__init__(fs, full)
+        self._target = target
+
+    def commit(self) -> None:
+        """Have the file finished before the folder is shown."""
+        self._target.close_soon(super().commit)
