@@ -7,7 +7,7 @@ RUN := .venv/bin/python
 CLIENTS := torch==2.13.0 torch-geometric==2.8.1
 PEERS := deepgnn-ge==0.1.66 graphlearn-torch==0.2.4
 
-.PHONY: help setup clients test-clients test-gpu demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels bench-gpu bench-scaling sanitize-gpu docs clean
+.PHONY: help setup clients services test-clients test-services test-gpu demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels bench-gpu bench-scaling sanitize-gpu docs clean
 
 help:
 	@echo "make setup    install graphprep and its tools into .venv"
@@ -15,6 +15,8 @@ help:
 	@echo "make test     lint, then every test, also with the trainers' own loaders: what CI runs"
 	@echo "make clients  install DGL and DeepGNN for the tests with their loaders, into .venv/clients"
 	@echo "make test-clients  the tests with the trainers' own loaders, also those that take gigabytes to install"
+	@echo "make services install the servers of the tests with a real S3 server and a real HDFS: Debian's packages, as root"
+	@echo "make test-services  these tests; a server that does not come up is a failure"
 	@echo "make test-gpu what computes on a GPU, on one; a GPU that is missing is a failure"
 	@echo "make lint     ruff, mypy and the direction of imports"
 	@echo "make coverage the tests, and which lines they reach"
@@ -60,6 +62,13 @@ clients: setup
 test-clients: clients
 	@$(call environment,graphbolt)
 	@$(RUN) -m pytest --quiet tests/clients $(PYTEST_FLAGS)
+
+# Ceph's S3 gateway from Debian's packages, and Hadoop's JARs into .venv/services.
+services: setup
+	@$(RUN) tests/services/install.py .venv/services
+
+test-services: services
+	@GRAPHPREP_REQUIRE_SERVICES=1 $(RUN) -m pytest -n 2 --dist loadgroup --quiet tests/services $(PYTEST_FLAGS)
 
 # The kernels' contract, the golden suite, commands and functions over arrays on a GPU: docs/cuda.md.
 test-gpu: setup

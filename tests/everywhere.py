@@ -199,20 +199,20 @@ class Remote:
     def __init__(self, fs: object, root: str, url: str) -> None:
         """Take a folder, as the file system calls it and as a URL, both with a slash at the end."""
         name = f"everywhere-{next(_numbers)}"
-        self._fs, self._root, self.url = fs, root + name, url + name
+        self.fs, self.root, self.url = fs, root + name, url + name
 
     def put_all(self, files: Mapping[str, bytes]) -> None:
-        for folder in sorted({f"{self._root}/{name}".rpartition("/")[0] for name in files}):
-            self._fs.makedirs(folder, exist_ok=True)
-        self._fs.pipe({f"{self._root}/{name}": data for name, data in files.items()})
+        for folder in sorted({f"{self.root}/{name}".rpartition("/")[0] for name in files}):
+            self.fs.makedirs(folder, exist_ok=True)
+        self.fs.pipe({f"{self.root}/{name}": data for name, data in files.items()})
 
     def files(self) -> dict[str, bytes]:
-        self._fs.invalidate_cache()
-        if not self._fs.exists(self._root):
+        self.fs.invalidate_cache()
+        if not self.fs.exists(self.root):
             return {}
-        found = self._fs.find(self._root)
-        root = self._fs._strip_protocol(self._root).rstrip("/") + "/"
-        return {name.removeprefix(root): self._fs.cat_file(name) for name in found}
+        found = self.fs.find(self.root)
+        root = self.fs._strip_protocol(self.root).rstrip("/") + "/"
+        return {name.removeprefix(root): self.fs.cat_file(name) for name in found}
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
