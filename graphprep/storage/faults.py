@@ -44,6 +44,8 @@ _CLASSES: tuple[tuple[type[BaseException], int], ...] = (
     (ConnectionRefusedError, errno.ECONNREFUSED),
 )
 
+_MOST_CAUSES = 4  # of an error: s3fs fails over answers of Ceph that hold no words, behind what botocore and s3fs raise
+
 _STATUSES = {401: errno.EACCES, 403: errno.EACCES, 404: errno.ENOENT, 410: errno.ENOENT}  # of HTTP
 
 _KEYS = "check the credentials (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE)"
@@ -137,10 +139,12 @@ def _words_of(error: BaseException) -> tuple[str, str]:
 
 def error_code(error: BaseException) -> str:
     """Return the code of an object store's error (``NoSuchBucket``, ``403``), an empty text where there is none."""
-    for one in (error, error.__cause__, error.__context__):
+    one: BaseException | None = error
+    for _ in range(_MOST_CAUSES):
         response = getattr(one, "response", None)
         if isinstance(response, dict):
             return str(response.get("Error", {}).get("Code", ""))
+        one = None if one is None else one.__cause__ or one.__context__
     return ""
 
 

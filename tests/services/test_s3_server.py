@@ -33,6 +33,6 @@ def test_a_wrong_secret_is_told(bucket, monkeypatch, capsys):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY[::-1])
     assert run_command(["convert", url, f"{bucket.url}/store", "--format", "edges"]) == 3
     err = capsys.readouterr().err
-    assert err.startswith(f"error: {url}")
+    assert err.startswith(f"error: {bucket.url}/store: permission denied\n")
     assert "fix: check the credentials (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE)" in err
     assert list(bucket.files()) == ["a.txt"]

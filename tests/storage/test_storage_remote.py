@@ -15,7 +15,7 @@ from graphprep.model.shown.texts import display_url, keep_secret, without_secret
 from graphprep.storage.faults import storage_error
 from graphprep.storage.read import ranges
 from graphprep.storage.read.pins import Pin, check_same
-from graphprep.storage.read.ranges import Fetchers, RangeSource
+from graphprep.storage.read.ranges import Fetchers, RangeSource, RemoteFile
 from graphprep.storage.write import objects
 
 
@@ -168,6 +168,23 @@ def caused(error, code):
     return error
 
 
+def test_a_file_that_changed_is_known_where_the_driver_fails_over_the_answer():
+    failed = TypeError("argument of type 'NoneType' is not iterable")
+    failed.__cause__ = caused(OSError(errno.EINVAL, None), "PreconditionFailed")
+
+    class Failing:
+        protocol, async_impl = "s3", False
+
+        def info(self, target):
+            return {"size": 3, "ETag": "1"}
+
+        def open(self, target, mode, **_):
+            raise failed
+
+    with pytest.raises(StorageError, match="s3://b/a: the file changed while it was read"):
+        RemoteFile(Failing(), "b/a", "s3://b/a").fetch(0, 3)
+
+
 def test_a_guarded_put_that_meets_an_object_is_known_by_its_cause():
     for error in (FileExistsError("x"), caused(OSError(errno.EINVAL, "x"), "PreconditionFailed")):
         with pytest.raises(FileExistsError):
@@ -191,6 +208,7 @@ def test_a_guarded_put_that_meets_an_object_is_known_by_its_cause():
         (caused(PermissionError("x"), "ExpiredToken"), "the credentials have expired"),
         (caused(OSError(errno.EIO, "strange\nwords"), "Strange"), "strange\\nwords"),
         (caused(OSError(errno.EBUSY, "x"), "SlowDown"), "the server asks for fewer requests"),
+        (caused(TypeError("no words"), "PreconditionFailed"), "exists already, or changed meanwhile"),
         (type("NoCredentialsError", (Exception,), {})("Unable"), "there are no credentials"),
         (type("EndpointConnectionError", (Exception,), {})("Could not"), "the server does not answer"),
         (type("FileExpired", (OSError,), {})(errno.EBUSY, "x"), "the file changed while it was read"),
