@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -403,6 +404,23 @@ def test_counts_add_up(sizes, data):
     assert (np.diff(ends, axis=1, prepend=0) >= 0).all()
     assert (ends[:, -1] <= np.array(sizes)).all()
     assert all(abs(end * total - first * size) < max(1, total) for end, size in zip(ends[:, 0].tolist(), sizes, strict=True))
+
+
+def test_shares_are_exact_beyond_64_bits():
+    sizes = np.array([2**60, 3, 2**61 + 1, 0])
+    share = Fraction("0.123456789012345678")
+    ends = parse_shares("0.123456789012345678/0.876543210987654322").ends(sizes)
+    assert ends[:, 0].tolist() == [int(share * size + Fraction(1, 2)) for size in sizes.tolist()]
+    assert ends[:, 1].tolist() == sizes.tolist()
+
+
+def test_counts_are_exact_beyond_64_bits():
+    sizes = np.array([2**60, 3, 2**61 + 1, 0])
+    counts = [5 * 10**17, 10**17, 5]
+    ends = parse_shares("/".join(map(str, counts))).ends(sizes)
+    assert ends.sum(axis=0).tolist() == np.cumsum(counts).tolist()
+    wanted = [Fraction(counts[0] * size, int(sizes.sum())) for size in sizes.tolist()]
+    assert all(abs(end - exact) < 1 for end, exact in zip(ends[:, 0].tolist(), wanted, strict=True))
 
 
 def test_ties_go_to_the_part_of_the_first():

@@ -14,7 +14,7 @@ from graphprep.rewrite.transform.recipe import slices
 Ints = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 _KEY_BITS = 64
-_MOST_COUNTS = 1 << 20  # of rows by class and digit, in a pass: 8 MiB
+_MOST_COUNTS = 1 << 18  # of rows by class and digit, of each thread in a pass: 2 MiB
 _MOST_BITS = 16  # of a digit: counts stay in the cache
 _LAST = np.uint64(2**64 - 1)
 
@@ -133,6 +133,6 @@ class _Select:
             return np.bincount(digits, minlength=size)
 
         total = np.zeros(size, np.int64)
-        for counts in map_ordered(count, tasks, self.threads):
+        for counts in map_ordered(count, tasks, self.threads if size <= _MOST_COUNTS else 1):
             total += counts
         return total.reshape(self.ends.size, 1 << bits)

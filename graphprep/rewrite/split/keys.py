@@ -23,7 +23,7 @@ from graphprep.rewrite.transform.write import column_values, raw_hashes
 from graphprep.store.items import StoredArrays
 from graphprep.store.single import WholeStore
 
-_MOST_CLASSES = 1 << 20  # as many as a column may have categories
+_MOST_CLASSES = 1 << 16  # more are no classes, and each takes a pass's counts
 _DATE = re.compile(r"-?\d{4,}-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d+)?)?)?Z?)?)?")
 _SIGN = np.uint64(1 << 63)
 

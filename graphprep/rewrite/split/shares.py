@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,28 +36,32 @@ class Shares:
         if self.fractions:
             columns = [_rounded(sizes, share) for share in self.fractions]
         else:
-            left, columns = [int(size) for size in sizes], []
+            left, columns = sizes, []
             for count in self.counts:
-                given = _apportion(count, left)
-                left = [size - own for size, own in zip(left, given, strict=True)]
-                columns.append([size - rest for size, rest in zip(sizes.tolist(), left, strict=True)])
-        return np.array(columns, np.int64).reshape(len(self.parts), sizes.size).T
+                left = left - _apportion(count, left)
+                columns.append(sizes - left)
+        return np.stack(columns, axis=1)
 
 
-def _rounded(sizes: Ints, share: Fraction) -> list[int]:
+def _rounded(sizes: Ints, share: Fraction) -> Ints:
     """Return a share of each of some sizes, halves rounded up."""
-    over, under = 2 * share.numerator, 2 * share.denominator
-    return [(size * over + share.denominator) // under for size in sizes.tolist()]
+    over, half = 2 * share.numerator, share.denominator
+    return np.asarray((_exact(sizes, over, half) * over + half) // (2 * half), np.int64)
 
 
-def _apportion(count: int, sizes: Sequence[int]) -> list[int]:
+def _apportion(count: int, sizes: Ints) -> Ints:
     """Share a count out in proportion to sizes: by largest remainders, ties to the first."""
-    total = max(1, sum(sizes))
-    found = [count * size // total for size in sizes]
-    by_rest = sorted(range(len(sizes)), key=lambda at: -(count * sizes[at] % total))
-    for at in by_rest[: count - sum(found)]:
-        found[at] += 1
+    total = max(1, int(sizes.sum()))
+    quotas = _exact(sizes, count, 0) * count
+    found = np.asarray(quotas // total, np.int64)
+    found[np.argsort(-(quotas % total), kind="stable")[: count - int(found.sum())]] += 1
     return found
+
+
+def _exact(sizes: Ints, factor: int, more: int) -> NDArray[Any]:
+    """Return sizes as numbers that hold their product with a factor, and more."""
+    most = int(sizes.max(initial=0)) * factor + more
+    return sizes if most < 2**63 and factor < 2**63 else sizes.astype(object)
 
 
 def parse_shares(text: str) -> Shares:
