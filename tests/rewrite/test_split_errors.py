@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("flags_named")
 SHARES_FIX = (
     "write TRAIN/VALID/TEST or TRAIN/TEST: shares that add up to 1, such as 0.8/0.1/0.1, or counts, such as 140/500/1000"
 )
-RULES_FIX = "use one of random, time[:COL], label[:COL], nodes"
+RULES_FIX = "use one of random, time[:COL], label[:COL], nodes, keep"
 EDGES = "'user:follows:user', 'user:buys:item', 'item:sold:user'"
 FOLLOWS, BUYS, SOLD = "user:follows:user", "user:buys:item", "item:sold:user"
 
