@@ -237,6 +237,20 @@ def test_too_many_classes(store, tmp_path, monkeypatch):
     assert caught.value.message == "node type 'user': label 'y' has more than 2 classes"
 
 
+def test_two_layouts_without_edge_ids_have_no_first_column(tmp_path):
+    (tmp_path / "e.txt").write_text("0 1\n1 2\n0 1\n")
+    graphprep.convert(tmp_path / "e.txt", tmp_path / "s", layout="both", edge_ids=False)
+    with pytest.raises(UsageError) as caught:
+        graphprep.split(tmp_path / "s", tmp_path / "out", "0.5/0.5", by="random", of=["edges"])
+    assert str(caught.value) == (
+        "edge type '_N:_E:_N' has two layouts, and no edge IDs by which both could have a column\n"
+        "  fix: make a store of one layout first: graphprep transform STORE OUT layout csc"
+    )
+    graphprep.transform(tmp_path / "s", tmp_path / "one", "layout csc")
+    graphprep.split(tmp_path / "one", tmp_path / "out", "0.5/0.5", by="random", of=["edges"])
+    assert graphprep.validate(tmp_path / "out").sound
+
+
 def test_exit_codes(store, tmp_path, capsys):
     assert run(["split", str(store), str(tmp_path / "out"), "0.8/0.3", "--by", "random"]) == 2
     assert capsys.readouterr().err == f"error: SHARES: the shares add up to 1.1, not to 1\n  fix: {SHARES_FIX}\n"

@@ -20,9 +20,9 @@ class SplitOptions:
     """Options of ``split``.
 
     ``by``: ``random``, ``time``, ``label``, ``nodes``, or ``keep``, the splits that are there; ``time:COL`` and ``label:COL``
-    name the column. ``of`` names what is
-    split: ``nodes``, ``edges``, node types, edge types (``src:rel:dst``); none: nodes, by time edges. ``at``: borders in time,
-    in place of shares. ``symmetric``: u -> v and v -> u of an edge type between nodes of one type are in one part.
+    name the column. ``of`` names what is split: ``nodes``, ``edges``, node types, edge types (``src:rel:dst``); none: nodes, by
+    time edges. ``at``: borders in time, in place of shares. ``symmetric``: u -> v and v -> u of an edge type between nodes of
+    one type are in one part.
     ``reverse_types`` (``src:rel:dst=dst:rev:src``): so are edges of the first type and their reverses in the second.
     ``negatives``: how many are drawn for an edge, or for one of some parts (``train=1,val=50``); ``negatives_by``: ``uniform``,
     ``degree``, ``degree:EXPONENT`` or ``khop:K``; ``corrupt``: in place of its ``tail``, its ``head``, or as many of ``both``.
