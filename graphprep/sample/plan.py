@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from graphprep.edges.order_keys import order_role
 from graphprep.model.errors import UsageError, one_of
 from graphprep.model.export import StoreNeed
 from graphprep.model.metadata import GraphMetadata
@@ -37,17 +38,12 @@ class SampleAsked:
 
     def metadata(self, metadata: GraphMetadata) -> GraphMetadata:
         """Return the store's metadata without the edge columns that nobody reads."""
-        kept = [{one.column.name for one in self.columns if not one.owner.is_node and one.owner.number == number}
-                for number in range(len(metadata.edge_types))]  # fmt: skip
         schemas = []
         for number, schema in enumerate(metadata.edge_schemas):
-            read = kept[number] | {one.name for one in (self.weights[number], self.times[number]) if one is not None}
-            columns = tuple(
-                one
-                for one in schema.columns
-                if one.name in read
-                or (one.role in ("weight", "time", "created_at") and one.role.startswith(schema.neighbor_order))
-            )
+            read = {one.column.name for one in self.columns if not one.owner.is_node and one.owner.number == number}
+            read |= {one.name for one in (self.weights[number], self.times[number]) if one is not None}
+            orders = order_role(schema.neighbor_order, [one.role for one in schema.columns if one.role is not None])
+            columns = tuple(one for one in schema.columns if one.name in read or (one.role is not None and one.role == orders))
             schemas.append(replace(schema, columns=columns, num_slots=False))
         return replace(metadata, edge_schemas=tuple(schemas))
 

@@ -1,6 +1,7 @@
 """Flows agree with the naive ones, edge by edge, and their bytes do not depend on how they were made."""
 
 import hashlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from shards import blocks_of, layers_of, read_flows
 import graphprep
 from graphprep.sample import command, rows
 
+SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
 TYPES = ("item", "user")
 EDGES = {("user", "buys", "item"): (40, 12), ("user", "knows", "user"): (40, 40), ("item", "like", "item"): (12, 12)}
 NAMES = tuple(EDGES)  # the order in which the store has them
@@ -215,6 +217,20 @@ def test_bytes_do_not_depend_on_threads_memory_and_range_partitions(graph, store
         graphprep.sample(parted, tmp_path / "streamed", **options, threads=2)
     assert digest(tmp_path / "streamed") == wanted
     assert digest(tmp_path / "one") != {}
+
+
+def test_a_layout_that_is_made_has_the_neighbour_order_of_a_stored_one(tmp_path):
+    """Of a temporal shop, whose edges are in the order of their creation: the column is read for that alone."""
+    (tmp_path / "seeds.txt").write_text("101\n105\n121\n")
+    drawn = []
+    for layout in ("csc", "both"):
+        shop = SAMPLE_DATA / "shop" / "shop_temporal.edgelist"
+        how = {"format": "edgelist", "decoder_options": {"temporal": True}, "neighbor_order": "time"}
+        graphprep.convert(shop, tmp_path / layout, layout=layout, **how)
+        options = {"seeds": f"0={tmp_path}/seeds.txt", "full": 2, "direction": "out"}
+        graphprep.sample(tmp_path / layout, tmp_path / f"{layout}-out", **options)
+        drawn.append(digest(tmp_path / f"{layout}-out"))
+    assert drawn[0] == drawn[1]
 
 
 def test_another_seed_draws_other_edges(store, seeds, tmp_path):
