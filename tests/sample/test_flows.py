@@ -233,6 +233,31 @@ def test_a_layout_that_is_made_has_the_neighbour_order_of_a_stored_one(tmp_path)
     assert drawn[0] == drawn[1]
 
 
+@pytest.mark.parametrize("streamed", [False, True], ids=["held", "streamed"])
+def test_flows_that_memory_has_no_room_for_beside_others_are_drawn_alone(store, seeds, tmp_path, monkeypatch, streamed):
+    options = {**seed_options(seeds), "fanouts": (5, 3), "batch_size": 4}
+    graphprep.sample(store, tmp_path / "plenty", **options)
+    if streamed:
+        stream_all(monkeypatch)
+    grow_all = command.grow_all
+
+    def limit(most_bytes):
+        def grow(asked, rows, seeds, options, _, threads):
+            return grow_all(asked, rows, seeds, options, most_bytes, threads)
+
+        monkeypatch.setattr(command, "grow_all", grow)
+
+    sizes = [arrays["sources"].size for arrays in read_flows(tmp_path / "plenty")]
+    limit(2 * 96 * max(sizes))
+    graphprep.sample(store, tmp_path / "little", **options)
+    assert digest(tmp_path / "little") == digest(tmp_path / "plenty")
+    limit(96 * max(sizes))
+    with pytest.raises(graphprep.GraphprepError, match=r"a flow takes more than .* at least .* in one hop") as error:
+        graphprep.sample(store, tmp_path / "none", **options)
+    assert error.value.fix == "raise memory_limit, or lower batch_size or the fan-outs"
+    assert not (tmp_path / "none").exists()
+
+
 def test_another_seed_draws_other_edges(store, seeds, tmp_path):
     drawn = set()
     for seed in (0, 1, 2**63):
