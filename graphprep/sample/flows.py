@@ -14,7 +14,7 @@ from graphprep.kernels.cpu.sample.number import Numbering
 from graphprep.sample.arrays import FlowArrays
 from graphprep.sample.drawn import FlowPlan, FlowSeeds, Layer, Picks, edges_of, rows_of
 from graphprep.sample.layerwise import choose_layer
-from graphprep.sample.rows import Requests, Rows
+from graphprep.sample.rows import ENTRY_BYTES, Requests, Rows
 
 Ints = NDArray[np.int64]
 EDGE_BYTES = 96  # of an edge on its way: position, source, ID, their orders, its slot in the numbering, what is written
@@ -113,6 +113,9 @@ def _draw(plan: FlowPlan, rows: Rows, layer: Layer, group: Sequence[FlowSeeds], 
         positions = np.empty(int(offsets[-1]), np.int64)
         draw_uniform(*of_rows, starts, degrees, offsets, plan.replace and fanout > 0, positions)
     else:
+        longest = int(degrees.max(initial=0)) * ENTRY_BYTES
+        if longest > budget * EDGE_BYTES:
+            raise TooLargeError(longest)
         positions, counts = rows.choose(of_rows, starts, degrees, offsets, fanout, replace=plan.replace)
         if (counts != sizes).any():
             positions = positions[_kept(offsets, counts)]

@@ -25,7 +25,7 @@ from graphprep.store.single import CountingArray, WholeStore
 
 Ints = NDArray[np.int64]
 Array = NDArray[Any]
-_CHOSEN_BYTES = 48  # of an entry of a row that is looked at as a whole: weight, time, and four numbers of the kernel's
+ENTRY_BYTES = 48  # of an entry of a row that is looked at as a whole: weight, time, and four numbers of the kernel's
 _SPARSE = 256  # of so many entries less than one: single ones are fetched
 
 
@@ -195,7 +195,7 @@ class StreamedRows:
         """See ``Rows``."""
         positions, counts = np.empty(int(offsets[-1]), np.int64), np.zeros(of.nodes.size, np.int64)
         order = stable_order(of.nodes)
-        longest = int(degrees.max(initial=0)) * _CHOSEN_BYTES
+        longest = int(degrees.max(initial=0)) * ENTRY_BYTES
         if longest > self._room.held_bytes:
             raise MemoryLimitError(
                 f"the longest row takes {format_size(longest)} to draw from by weight or time",
@@ -217,7 +217,7 @@ class StreamedRows:
             )  # fmt: skip
 
         order = order[degrees[order] > 0]
-        for bad in map_ordered(draw, _row_pieces(degrees[order], self._room.fit(_CHOSEN_BYTES)), self._room.threads):
+        for bad in map_ordered(draw, _row_pieces(degrees[order], self._room.fit(ENTRY_BYTES)), self._room.threads):
             _check_weight(self.arrays, bad)
         return positions, counts
 

@@ -258,6 +258,21 @@ def test_flows_that_memory_has_no_room_for_beside_others_are_drawn_alone(store, 
     assert not (tmp_path / "none").exists()
 
 
+def test_a_row_that_is_too_long_to_draw_from_by_weight_is_told(graph, store, seeds, tmp_path, monkeypatch):
+    grow_all = command.grow_all
+    monkeypatch.setattr(
+        command,
+        "grow_all",
+        lambda asked, rows, seeds, options, _, threads: grow_all(asked, rows, seeds, options, 2 * 48 * (longest - 1), threads),
+    )
+    longest = max(np.bincount(one["dst"]).max() for one in graph.values())
+    options = {**seed_options(seeds), "fanouts": 1, "batch_size": 1}
+    graphprep.sample(store, tmp_path / "uniform", **options)
+    with pytest.raises(graphprep.GraphprepError, match="a flow takes more than") as error:
+        graphprep.sample(store, tmp_path / "weighted", **options, weight_column="weight")
+    assert error.value.fix == "raise memory_limit, or lower batch_size or the fan-outs"
+
+
 def test_another_seed_draws_other_edges(store, seeds, tmp_path):
     drawn = set()
     for seed in (0, 1, 2**63):
