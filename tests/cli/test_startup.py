@@ -41,7 +41,7 @@ def loaded(arguments, heavy=HEAVY):
         ["--help"],
         ["--version"],
         ["convert", "--help-all"],
-        *([name, "--help"] for name in ("convert", "info", "validate", "ids", "partition", "reorder", "generate")),
+        *([name, "--help"] for name in ("convert", "info", "validate", "ids", "partition", "reorder", "split", "generate")),
     ],
     ids=" ".join,
 )
