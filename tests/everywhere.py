@@ -104,6 +104,8 @@ RUNS = [
     Run("partition: assignments", "partition {in}/both {out}/a --partitions 2 --by ldg --assignment-only"),
     Run("reorder", "reorder {in}/parts {out}/s --by in-degree"),
     Run("reorder: file", "reorder {in}/both {out}/s --by permutation:{in}/permutation.npy"),
+    Run("sample", "sample {in}/parts {out}/f --seeds {in}/ids.txt --fanouts 4,3 --weight-column weight --copy-column weight"),
+    Run("sample: parquet", "sample {in}/both {out}/f --seeds {in}/ids.txt --full 2 --direction both --format parquet"),
     Run("split: edges", "split {in}/both {out}/s 0.8/0.1/0.1 --by random --of edges --symmetric"),
     Run("split: nodes", "split {in}/parts {out}/s 20/5/5 --by nodes"),
     *(Run(f"transform: {name}", f"transform {rest}") for name, rest in _TRANSFORMS.items()),
