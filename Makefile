@@ -7,7 +7,7 @@ RUN := .venv/bin/python
 CLIENTS := torch==2.13.0 torch-geometric==2.8.1
 PEERS := deepgnn-ge==0.1.66 graphlearn-torch==0.2.4
 
-.PHONY: help setup clients services test-clients test-services test-gpu demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels bench-gpu bench-scaling sanitize-gpu docs clean
+.PHONY: help python setup core clients services test-clients test-services test-gpu demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels bench-gpu bench-scaling sanitize-gpu docs wheel signatures clean
 
 help:
 	@echo "make setup    install graphprep and its tools into .venv"
@@ -26,12 +26,16 @@ help:
 	@echo "make bench    compare with the peers that are there, in a few minutes; bench-full: at full size; bench-kernels; bench-gpu; bench-scaling"
 	@echo "make sanitize-gpu  the kernels' tests on a GPU under compute-sanitizer"
 	@echo "make docs     write what commands print now into README.md and docs/"
+	@echo "make wheel    a wheel with compiled kernels, for processors like this one, into dist"
+	@echo "make signatures  write anew which kernels come with it"
 	@echo "make clean    remove .venv, caches and outputs"
 
-# Installs only when the folder was moved or pyproject.toml changed since the last time.
-setup:
+python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: $(PYTHON) is older than 3.11"; echo "  fix: make setup PYTHON=python3.11"; exit 1; }
+
+# Installs only when the folder was moved or pyproject.toml changed since the last time.
+setup: python
 	@wanted="$$(pwd) $$(cksum < pyproject.toml)"; \
 	if [ "$$(cat .venv/installed 2>/dev/null)" != "$$wanted" ]; then \
 	  echo "installing into .venv ..."; \
@@ -40,7 +44,15 @@ setup:
 	  echo "$$wanted" > .venv/installed; \
 	fi
 
-demo: setup
+# graphprep alone, without what its tests need.
+core: python
+	@[ -e .venv/installed ] || [ "$$(cat .venv/core 2>/dev/null)" = "$$(pwd) $$(cksum < pyproject.toml)" ] || { \
+	  echo "installing into .venv ..."; \
+	  $(PYTHON) -m venv .venv && $(RUN) -m pip install -qq --disable-pip-version-check --editable . && \
+	  echo "$$(pwd) $$(cksum < pyproject.toml)" > .venv/core; \
+	}
+
+demo: core
 	@sh sample_data/demo.sh
 
 test: lint pytest
@@ -106,6 +118,9 @@ mutants: setup
 golden: setup
 	@$(RUN) tests/golden/rewrite.py $(CASES)
 
+signatures: setup
+	@$(RUN) tests/kernels/signatures.py
+
 samples: setup
 	@$(RUN) sample_data/make.py
 
@@ -135,6 +150,10 @@ sanitize-gpu: setup
 docs: setup
 	@$(RUN) -m cogapp -I docs -r docs/cli.md docs/python.md
 	@$(RUN) docs/sessions.py
+
+# For PyPI: with the kernels' machine code for every level of processors that this machine has. dist/
+wheel: setup
+	@GRAPHPREP_WHEEL_KERNELS=all $(RUN) -m build --wheel --no-isolation
 
 clean:
 	rm -rf .venv out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .benchmarks .mutants

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from graphprep.engine.budget import compiling_jobs
+from graphprep.model import compilation
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.options.checks import check_value, make_options
@@ -592,14 +594,28 @@ def _names_store(storage: Storage, urls: Sequence[str]) -> bool:
 
 @contextlib.contextmanager
 def _reporting(reporter: Reporter | None) -> Iterator[Reporter]:
-    """Report to who is given; else show progress in a notebook, and nothing elsewhere."""
+    """Report to who is given; else show progress in a notebook, and elsewhere log that kernels are compiled, alone."""
     made = None
+    compilation.done.most_jobs = compiling_jobs
     if reporter is None and "IPython" in sys.modules:
         from graphprep.notebook import notebook_reporter
 
         made = notebook_reporter()
-    with made or contextlib.nullcontext():
-        yield reporter or made or QuietReporter()
+    if reporter is None and made is None:
+        compilation.announce(_log_compilation)
+    try:
+        with made or contextlib.nullcontext():
+            yield reporter or made or QuietReporter()
+    finally:
+        if reporter is None:
+            compilation.announce(None)
+
+
+def _log_compilation() -> None:
+    """Say why a first call takes long, to whoever listens to nothing else."""
+    import logging
+
+    logging.getLogger("graphprep").warning("compiling kernels: once, a second or two each")
 
 
 def _worded(summary: S, *, decoder: bool = False) -> S:

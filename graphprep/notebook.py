@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from importlib import import_module
 from types import TracebackType
 from typing import Any
 
-from graphprep.kernels.compiler import compilation
+from graphprep.model import compilation
 from graphprep.model.options.words import in_words
 from graphprep.model.shown.stage_progress import StageProgress
 from graphprep.model.shown.texts import count, duration, shown
@@ -40,21 +39,17 @@ class NotebookReporter:
         self._ended = threading.Event()
         self._now: StageProgress | None = None
         self._messages: list[str] = []
-        self._num_begun = 0
         self._before = compilation.done.num_kernels, compilation.done.elapsed_s
-        self._since_s = 0.0
         self._handle: Any = None
         self._thread = threading.Thread(target=self._draw_on, name="graphprep-progress", daemon=True)
 
     def __enter__(self) -> NotebookReporter:
         display: Any = import_module("IPython.display").display
         self._handle = display(_Shown(""), display_id=True)
-        compilation.announce(self._begin_kernel)
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        compilation.announce(None)
         self._ended.set()
         self._thread.join()
         num = compilation.done.num_kernels - self._before[0]
@@ -82,12 +77,6 @@ class NotebookReporter:
         with self._lock:
             self._messages += map(shown, in_words((text,), decoder=True))
 
-    def _begin_kernel(self) -> None:
-        """Note that a kernel is about to be compiled, and listen for the next one."""
-        self._num_begun += 1
-        self._since_s = time.monotonic()
-        compilation.announce(self._begin_kernel)
-
     def _draw_on(self) -> None:
         while not self._ended.wait(self._interval_s):
             with self._lock:
@@ -110,11 +99,8 @@ class NotebookReporter:
 
     def _compiling(self) -> str:
         """Say that kernels are compiled right now."""
-        num_done = compilation.done.num_kernels - self._before[0]
-        if self._num_begun <= num_done:
-            return ""
-        seconds = duration(time.monotonic() - self._since_s)
-        return f"; compiling kernels, once: {count(num_done, 'kernel')} done, the next one for {seconds}"
+        said = compilation.done.describe()
+        return f"; {said}, once" if said else ""
 
 
 class _Shown:

@@ -50,6 +50,8 @@ _COMMANDS = {
     "sample": "Draw neighbourhoods of seeds, mini-batch after mini-batch.",
     "export": "Write a store as the files that a trainer loads.",
     "generate": "Generate a test graph: R-MAT, a grid, or users and items.",
+    "doctor": "Tell what graphprep finds here: versions, kernels, devices.",
+    "kernels": "List, compile or remove the machine code of kernels.",
 }
 _ANSWERED_BY_PAGE = ("--help", "-h", "--version")
 _EXPECTED = {"Input should be a valid integer": "an integer", "Input should be a valid number": "a number"}

@@ -155,6 +155,7 @@ class BarReporter:
             seconds = max(self._now.elapsed_s, 1e-3)
             rates = [f"{quantity(self._now.records / seconds)} records/s"] if self._now.records else []
             rates += [f"{size(self._now.num_bytes / seconds)}/s"] if self._now.num_bytes else []
+            rates += [f"{duration(left)} left"] if (left := self._now.remaining_s) is not None else []
             self._progress.update(self._task, advance=num_bytes, rate=", ".join(rates))
 
     def message(self, text: str) -> None:
@@ -178,22 +179,23 @@ class BarReporter:
 
 def _make_progress() -> Progress:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, Task, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn, TimeElapsedColumn
     from rich.text import Text
 
-    class _Remaining(TimeRemainingColumn):
-        """The time left; nothing where no total is known."""
+    from graphprep.model import compilation
+
+    class _Compiling(ProgressColumn):
+        """That kernels are compiled right now, in place of the rates, which wait for them."""
 
         def render(self, task: Task) -> Text:
-            return Text("") if task.total is None else Text("left ") + super().render(task)
+            return Text(compilation.done.describe() or task.fields["rate"])
 
     columns = (
         TextColumn("{task.description:<10}"),
         BarColumn(bar_width=24),
         TaskProgressColumn(),
-        TextColumn("{task.fields[rate]}"),
+        _Compiling(),
         TimeElapsedColumn(),
-        _Remaining(compact=True),
     )
     return Progress(*columns, console=Console(stderr=True), transient=True)
 
@@ -217,10 +219,10 @@ def make_reporter(flags: ReportFlags, stream: TextIO | None = None) -> Reporter:
 def announcing_compilation(reporter: Reporter) -> Iterator[None]:
     """Say why a first run takes long, when it begins to compile and how long that took."""
     from graphprep.cli.printed.words import count
-    from graphprep.kernels.compiler import compilation
+    from graphprep.model import compilation
 
     num_before, before_s = compilation.done.num_kernels, compilation.done.elapsed_s
-    compilation.announce(lambda: reporter.message("compiling kernels: once, a few seconds each"))
+    compilation.announce(lambda: reporter.message("compiling kernels: once, a second or two each"))
     try:
         yield
     finally:

@@ -47,6 +47,7 @@ _MOST_IN_HEAP = 32 << 20  # as much as glibc allows
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _M_ARENA_MAX = -8
+_COMPILER_BYTES = 400 << 20  # of memory, for a process with Numba and LLVM in it
 _HARD_SHARE = 0.9  # of what a container leaves: the kernel's own tables and pages to be written count there, too
 
 
@@ -129,6 +130,11 @@ def default_threads() -> int:
         if quota_us is not None and period_us and quota_us > 0:
             most = min(most, math.ceil(quota_us / period_us))
     return max(1, most)
+
+
+def compiling_jobs() -> int:
+    """Return how many processes may compile kernels at once: one a core, as far as memory goes."""
+    return max(1, min(default_threads(), available_memory() // _COMPILER_BYTES))
 
 
 def _system_memory() -> int:

@@ -10,7 +10,7 @@ from graphprep.convert.read.plan import Planned
 from graphprep.convert.read.plan import plan as look
 from graphprep.convert.run import Run, begin_run, decode_settings
 from graphprep.engine.budget import trim_heap
-from graphprep.kernels.compiler.compilation import done as compilations
+from graphprep.model.compilation import done as compilations
 from graphprep.model.errors import UsageError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.options.plan import DiskRoom, PlannedExport, PlanReport
@@ -55,7 +55,7 @@ def plan(
         trim_heap()
         code = _code_bytes(strata)
         room = MemoryRoom(run, known.input, settings, sizes, strata, code)
-        missing = missing_kernels(sizes, options)
+        missing = missing_kernels(known.input.format)
         spilled = sum(spills(sizes, run.memory.pool_bytes))
         return PlanReport(
             inputs=tuple(inputs),

@@ -18,7 +18,7 @@ from graphprep.cli.info import info_text
 from graphprep.cli.main import run
 from graphprep.cli.progress import announcing_compilation
 from graphprep.info.inspect import GraphInfo, Head, TypeInfo, _plain
-from graphprep.kernels.compiler import compilation
+from graphprep.model import compilation
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportOptions
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
@@ -129,7 +129,7 @@ def test_a_run_says_that_it_compiles_kernels(monkeypatch, capsys, flags, said):
     monkeypatch.setattr("graphprep.api.convert", convert)
     monkeypatch.setattr("graphprep.cli.progress.announcing_compilation", announcing_compilation)  # see conftest.py
     assert run(["convert", "a", "out", *flags]) == 0
-    told = "compiling kernels: once, a few seconds each\ncompiled 2 kernels in 0.00 s\n"
+    told = "compiling kernels: once, a second or two each\ncompiled 2 kernels in 0.00 s\n"
     assert capsys.readouterr().err == (told if said else "")
 
 

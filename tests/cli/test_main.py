@@ -26,19 +26,8 @@ from graphprep.model.errors import DataError, MemoryLimitError, StorageError, Us
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_data"
 COMMANDS = (
-    "convert",
-    "plan",
-    "info",
-    "validate",
-    "stats",
-    "ids",
-    "partition",
-    "reorder",
-    "transform",
-    "split",
-    "sample",
-    "export",
-    "generate",
+    *("convert", "plan", "info", "validate", "stats", "ids", "partition", "reorder", "transform", "split", "sample"),
+    *("export", "generate", "doctor", "kernels"),
 )
 
 
@@ -67,7 +56,7 @@ def test_help_fits_80_columns_and_says_how(args, capsys):
     assert run(args) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert out.startswith(f"Usage: {' '.join(('graphprep', *args[:-1]))} [OPTIONS] ")
+    assert out.startswith(f"Usage: {' '.join(('graphprep', *args[:-1]))} [OPTIONS]")
     assert max(map(len, out.splitlines())) <= 80
     assert "\x1b" not in out
     assert "\n  Example: graphprep " in out or "\n  Examples:\n    graphprep " in out

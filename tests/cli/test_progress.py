@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import subprocess
 import sys
 from datetime import datetime
@@ -12,6 +13,7 @@ import pytest
 from graphprep.cli import progress
 from graphprep.cli.options import ReportFlags
 from graphprep.cli.printed.words import count, duration, quantity, size, table
+from graphprep.model import compilation
 
 KARATE = Path(__file__).resolve().parents[2] / "sample_data" / "karate" / "karate.csv"
 
@@ -136,12 +138,29 @@ def test_the_bar(monkeypatch, capsys, clock):
     assert "all is well" in err
 
 
-def test_the_bar_tells_no_time_left_without_a_total():
-    bar = progress._make_progress()
-    remaining = bar.columns[-1]
-    bar.add_task("index", total=None, rate="")
-    bar.add_task("decode", total=10, rate="")
-    assert [str(remaining.render(task)) for task in bar.tasks] == ["", "left --:--"]
+def test_the_bar_tells_the_time_left_where_a_total_is_known_and_kernels_that_are_compiled(clock):
+    reporter = progress.BarReporter()
+    bar = reporter._progress
+
+    def told():
+        (task,) = bar.tasks
+        return str(bar.columns[-2].render(task))
+
+    reporter.stage("index")
+    clock.now += 2
+    reporter.advance(records=6)
+    assert told() == "3 records/s"
+    reporter.stage("decode", total_bytes=100)
+    clock.now += 2
+    reporter.advance(num_bytes=10)
+    assert told() == "5 B/s, 18 s left"
+    with compilation.compiling():
+        clock.now += 60
+        assert re.fullmatch(r"compiling kernels (\d+) of \1, \d+ s", told())
+    clock.now += 2
+    reporter.advance(num_bytes=10)
+    assert told() == "5 B/s, 16 s left"  # the minute does not count
+    reporter.close()
 
 
 def test_a_stage_of_a_second_is_not_worth_a_line(clock):

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "golden"))
 import golden_cases
 
 import graphprep
-from graphprep.kernels.compiler import compilation
+from graphprep.model import compilation
 
 
 def main(out: str) -> None:
@@ -22,13 +22,13 @@ def main(out: str) -> None:
 
 def used_kernels():
     """Yield the kernels that were called: their name, signatures, and how many of these Numba ran."""
-    from graphprep.kernels.compiler import jit
+    from graphprep.kernels.compiler import jit, kept
 
     for name, module in sorted(sys.modules.items()):
         for kernel in vars(module).values() if name.startswith("graphprep.kernels.cpu.") else ():
             if isinstance(kernel, jit.Kernel) and kernel.__module__ == name and kernel._calls:
                 signatures = [
-                    " ".join("?" if kind is None else jit.text_of((kind,)) for kind in kinds) for kinds in kernel._calls
+                    " ".join("?" if kind is None else kept.text_of((kind,)) for kind in kinds) for kinds in kernel._calls
                 ]
                 by_numba = sum(call == kernel._call_numba for call in kernel._calls.values())
                 yield f"{name.rpartition('.')[2]}.{kernel.__name__}", [signatures, by_numba]

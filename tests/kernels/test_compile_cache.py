@@ -17,8 +17,10 @@ import numpy as np
 import pytest
 
 import graphprep.kernels.cpu
-from graphprep.kernels.compiler import compilation, jit
-from graphprep.kernels.compiler.jit import read_private, write_private
+from graphprep.kernels.compiler import jit
+from graphprep.kernels.compiler import kept as files
+from graphprep.kernels.compiler.kept import read_private, write_private
+from graphprep.model import compilation
 
 FOLDER = Path(graphprep.kernels.cpu.__file__).parent
 KERNELS = '''
@@ -180,8 +182,10 @@ def test_sources_of_what_a_module_imports_count_too(module):
         expected.add(one.__name__)
         of_ours = {getattr(item, "__module__", None) or getattr(item, "__name__", "") for item in vars(one).values()}
         of_ours |= {item.__name__ for item in vars(one).values() if inspect.ismodule(item)}
-        pending += [found for found in of_ours if str(found).startswith("graphprep.") and found not in expected]
-    assert expected <= set(jit._sources_of(name))
+        of_ours = {found for found in of_ours if str(found).startswith("graphprep.")} - expected
+        pending += [found for found in of_ours if not found.startswith("graphprep.kernels.compiler.")]
+    expected |= {f"graphprep.kernels.compiler.{name}" for name in ("jit", "levels", "machine_code")}
+    assert expected <= set(files._sources_of(name))
 
 
 @pytest.mark.parametrize(
@@ -204,7 +208,7 @@ def test_a_module_is_found_in_any_form_of_import(line, tmp_path, monkeypatch):
     name = f"graphprep.kernels.cpu.{tmp_path.name}"  # one of its own for each line: what a name stands for is kept
     spec = importlib.util.spec_from_file_location(name, tmp_path / "importing.py")
     monkeypatch.setitem(sys.modules, name, importlib.util.module_from_spec(spec))
-    sources = jit._sources_of(name)
+    sources = files._sources_of(name)
     assert sources[name].decode() == line
     assert "graphprep.kernels.cpu.bytes.words" in sources
     assert "graphprep.kernels.cpu.text.numbers" not in sources
@@ -221,33 +225,33 @@ def test_damaged_and_foreign_code_is_not_loaded(kernels, tmp_path, change):
         other.replace(path)
     else:
         path.write_bytes({"cut": content[:-1], "flip": content[:-9] + b"?" + content[-8:], "empty": b""}[change])
-    assert jit.read_code(kernels.double.py_func, (jit._INT,)) is None
+    assert files.read_code(kernels.double.py_func, (jit._INT,)) is None
     before = compilation.done.num_kernels
     assert anew(kernels.double)(21) == 42
     assert compilation.done.num_kernels == before + 1
-    assert jit.read_code(kernels.double.py_func, (jit._INT,)) is not None
+    assert files.read_code(kernels.double.py_func, (jit._INT,)) is not None
 
 
 @pytest.mark.parametrize("what", ["numba 0.1", "a processor"])
 def test_code_for_another_machine_is_not_loaded(kernels, tmp_path, monkeypatch, what):
     kernels.double(21)
-    machine = jit._machine()
-    monkeypatch.setattr(jit, "_machine", lambda: f"{what}\n{machine}")
-    assert jit.read_code(kernels.double.py_func, (jit._INT,)) is None
+    machine = files._machine()
+    monkeypatch.setattr(files, "_machine", lambda: f"{what}\n{machine}")
+    assert files.read_code(kernels.double.py_func, (jit._INT,)) is None
     assert anew(kernels.double)(21) == 42
     assert kept(tmp_path) == ["double", "double"]  # both stay: a home may be shared by several machines
 
 
 def test_what_allocates_is_left_to_numba(kernels, tmp_path):
     assert kernels.allocate(3) == 3.0
-    assert jit.read_code(kernels.allocate.py_func, (jit._INT,)) == jit.Code(*_symbol_and(kernels.allocate), b"")
+    assert files.read_code(kernels.allocate.py_func, (jit._INT,)) == files.Code(*_symbol_and(kernels.allocate), b"")
     before = compilation.done.num_kernels
     assert anew(kernels.allocate)(4) == 4.0
     assert compilation.done.num_kernels == before
 
 
 def _symbol_and(kernel):
-    code = jit.read_code(kernel.py_func, (jit._INT,))
+    code = files.read_code(kernel.py_func, (jit._INT,))
     return code.symbol, code.results
 
 
@@ -268,7 +272,7 @@ def test_code_that_cannot_be_kept_runs_all_the_same(kernels, tmp_path, monkeypat
         tries.append(path.parent)
         raise OSError(number, "no")
 
-    monkeypatch.setattr(jit, "write_private", full)
+    monkeypatch.setattr(files, "write_private", full)
     assert kernels.double(21) == 42
     assert tries == [tmp_path / "kept", tmp_path / "home" / "graphprep"]
     assert kept(tmp_path) == []
@@ -292,27 +296,27 @@ def test_code_is_kept_beside_the_sources_or_else_in_the_user_s_cache(monkeypatch
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     beside = Path(jit.__file__).parent / "__pycache__"
-    assert list(jit._folders()) == [beside, tmp_path / "graphprep"]
+    assert list(files.folders()) == [beside, tmp_path / "graphprep"]
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    assert list(jit._folders()) == [beside, tmp_path / ".cache" / "graphprep"]
+    assert list(files.folders()) == [beside, tmp_path / ".cache" / "graphprep"]
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "chosen"))
-    assert list(jit._folders()) == [tmp_path / "chosen", tmp_path / ".cache" / "graphprep"]
+    assert list(files.folders()) == [tmp_path / "chosen", tmp_path / ".cache" / "graphprep"]
     monkeypatch.delenv("NUMBA_CACHE_DIR")
 
     def nobody():
         raise RuntimeError
 
     monkeypatch.setattr(Path, "home", nobody)
-    assert list(jit._folders()) == [beside]
+    assert list(files.folders()) == [beside]
 
 
 def test_a_folder_that_takes_nothing_passes_it_to_the_next(kernels, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("no folder")
-    monkeypatch.setattr(jit, "_folders", lambda: iter([tmp_path / "file", tmp_path / "kept"]))
+    monkeypatch.setattr(files, "folders", lambda: iter([tmp_path / "file", tmp_path / "kept"]))
     assert kernels.double(21) == 42
     assert kept(tmp_path) == ["double"]
-    assert jit.read_code(kernels.double.py_func, (jit._INT,)) is not None
+    assert files.read_code(kernels.double.py_func, (jit._INT,)) is not None
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o1777])
@@ -346,9 +350,9 @@ def test_a_file_that_another_may_have_made_is_not_loaded(kernels, tmp_path, what
             os.mkfifo(path)
         else:
             path.mkdir()
-    assert jit.read_code(kernels.double.py_func, (jit._INT,)) is None
+    assert files.read_code(kernels.double.py_func, (jit._INT,)) is None
     assert anew(kernels.double)(21) == 42
-    code = jit.read_code(kernels.double.py_func, (jit._INT,))
+    code = files.read_code(kernels.double.py_func, (jit._INT,))
     assert code is not None
     if what != "folder":  # in its place lies what the user compiled
         assert stat.S_ISREG(path.lstat().st_mode)
@@ -361,7 +365,7 @@ def test_what_belongs_to_another_user_is_not_loaded(kernels, tmp_path, whose):
     kernels.double(21)
     (path,) = (tmp_path / "kept").glob("*.kernel")
     os.chown(path if whose == "file" else path.parent, 65534, 65534)
-    assert jit.read_code(kernels.double.py_func, (jit._INT,)) is None
+    assert files.read_code(kernels.double.py_func, (jit._INT,)) is None
 
 
 @pytest.mark.parametrize("umask", [0, 0o777])

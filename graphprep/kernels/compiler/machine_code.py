@@ -16,10 +16,16 @@ from llvmlite import binding
 from numba import types
 from numba.core import caching
 
+from graphprep.kernels.compiler import levels
+
 Kinds = tuple[tuple[np.dtype[Any], int], ...]  # as jit has them
 
 _C_LIBRARY = frozenset({"memcmp", "memcpy", "memmove", "memset"})
 _TYPES = {"i": types.int64, "u": types.uint64, "f": types.float64, "b": types.uint8}  # by which numbers pass to and from C
+
+
+if levels.chosen() is not None:  # Numba vectorises for the processor that it knows
+    numba.config.CPU_NAME, numba.config.CPU_FEATURES = levels.target()
 
 
 def make_function(function: Callable[..., Any], options: dict[str, Any]) -> Any:
@@ -43,7 +49,7 @@ def _forgive_full_cache() -> None:
 def compile_code(kernel: Any, kinds: Kinds, symbol: str, machine: Any) -> tuple[str, bytes]:
     """Compile one of Numba's functions for some types as the C function ``symbol``, for LLVM's ``machine``.
 
-    Returns ``results`` and ``data`` as ``jit.Code`` has them; no data where it must not be kept.
+    Returns ``results`` and ``data`` as ``kept.Code`` has them; no data where it must not be kept.
     """
     signature = tuple(map(_numba_type, kinds))
     kernel.compile(signature)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from xxhash import xxh3_128_digest
 
-from graphprep.kernels.compiler.jit import read_private, write_private
+from graphprep.kernels.compiler.kept import read_private, write_private
 from graphprep.kernels.cuda.probe import Device
 
 _DIGEST_BYTES = 16

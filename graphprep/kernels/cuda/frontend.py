@@ -19,7 +19,7 @@ import numpy as np
 from numba import config
 from xxhash import xxh3_128_hexdigest
 
-from graphprep.kernels.compiler.jit import is_private_folder
+from graphprep.kernels.compiler.kept import is_private_folder
 
 IS_SIMULATED = bool(config.ENABLE_CUDASIM)
 

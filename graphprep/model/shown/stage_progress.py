@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from graphprep.model import compilation
 from graphprep.model.shown.texts import duration, quantity, size
 
 
@@ -21,11 +22,12 @@ class StageProgress:
     records: int = 0
     num_bytes: int = 0
     started_s: float = field(default_factory=_now_s)
+    compiled_s: float = field(default_factory=lambda: compilation.done.elapsed_s)
 
     @property
     def elapsed_s(self) -> float:
-        """Return the seconds since the stage began."""
-        return time.monotonic() - self.started_s
+        """Return the seconds since the stage began, without those of waiting for kernels."""
+        return time.monotonic() - self.started_s - (compilation.done.elapsed_s - self.compiled_s)
 
     @property
     def remaining_s(self) -> float | None:

@@ -1,0 +1,104 @@
+"""``graphprep kernels``: the machine code of kernels, which a first run would compile."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from graphprep.cli.help.groups import with_groups
+from graphprep.cli.options import AsJson, ReportFlags, option
+
+if TYPE_CHECKING:
+    from graphprep.model.protocols import Reporter
+
+_of_kernels = partial(option, "Kernels")
+
+
+@with_groups(later=(ReportFlags,))
+def kernels(
+    *,
+    action: Annotated[
+        Literal["list", "build", "clean"],
+        typer.Argument(help="Tell where each kernel's code is, compile what is missing, or remove what was kept."),
+    ],
+    report_flags: ReportFlags,
+    jobs: Annotated[int, _of_kernels("Processes that compile at once; 0 means one a core.", metavar="N")] = 0,
+    cpu: Annotated[
+        list[str] | None,
+        _of_kernels(
+            "Compile for all processors of a level, such as x86-64-v3, into the package: what a wheel brings.", metavar="LEVEL"
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List, compile or remove the machine code of kernels.
+
+    A wheel of graphprep brings it. Else the first run of each kind compiles what it needs, in a second or two a kernel, and
+    keeps it; build does that for all of them beforehand, for instance when an image is made.
+
+    Example: graphprep kernels build
+    """
+    from graphprep.cli.progress import reporting
+    from graphprep.model.errors import UsageError
+
+    if action != "build" and (jobs or cpu):
+        raise UsageError(f"kernels {action} compiles nothing", fix="leave out --jobs and --cpu")
+    with reporting(report_flags) as reporter:
+        text = _list(as_json, every=report_flags.verbose > 0) if action == "list" else ""
+        if action == "build":
+            text = _build(jobs, cpu or [], reporter, as_json=as_json)
+        if action == "clean":
+            text = _clean(as_json)
+    typer.echo(text)
+
+
+def _list(as_json: bool, *, every: bool) -> str:
+    import dataclasses
+    from collections import Counter
+
+    from graphprep.cli.printed.words import count
+    from graphprep.kernels.compiler.manage import list_kernels
+    from graphprep.model.shown.texts import json_text
+
+    found = list(list_kernels())
+    if as_json:
+        return json_text([dataclasses.asdict(one) for one in found])
+    lines = [f"{one.kernel}({one.types}): {one.place}" for one in found] if every else []
+    lines += [f"{count(num, 'kernel')} {place}" for place, num in sorted(Counter(one.place for one in found).items())]
+    return "\n".join(lines)
+
+
+def _build(jobs: int, names: list[str], reporter: Reporter, *, as_json: bool) -> str:
+    from graphprep.cli.printed.words import count
+    from graphprep.engine.budget import compiling_jobs
+    from graphprep.kernels.compiler import levels, manage, shipped
+    from graphprep.model.errors import UsageError
+    from graphprep.model.shown.texts import json_text
+
+    if unknown := [name for name in names if name not in levels.of_this_processor()]:
+        raise UsageError(
+            f"--cpu {unknown[0]}: this machine does not run code for it",
+            fix=f"choose of {', '.join(levels.of_this_processor()) or 'none: there are levels of x86-64 alone'}",
+        )
+    reporter.stage("compile")
+    num_told = 0
+
+    def tell(num: int, total: int) -> None:
+        nonlocal num_told
+        reporter.advance(records=num - num_told)
+        num_told = num
+
+    most = jobs or compiling_jobs()
+    num = manage.build_levels(names, shipped.FOLDER, most, tell) if names else manage.build_kernels(most, tell)
+    return json_text({"compiled": num}) if as_json else f"compiled {count(num, 'kernel')}"
+
+
+def _clean(as_json: bool) -> str:
+    from graphprep.cli.printed.words import count, size
+    from graphprep.kernels.compiler.manage import clean_kernels
+    from graphprep.model.shown.texts import json_text
+
+    num, num_bytes = clean_kernels()
+    return json_text({"removed": num, "bytes": num_bytes}) if as_json else f"removed {count(num, 'kernel')}, {size(num_bytes)}"

@@ -1,0 +1,57 @@
+"""Whether kernels are being compiled, for whoever waits: it happens in first runs alone, and takes a second or so a kernel."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(eq=False)
+class Compilations:
+    """What this process has compiled: kernels, and the seconds that it waited for them."""
+
+    num_kernels: int = 0
+    num_foreseen: int = 0  # those that processes make or have made
+    num_made: int = 0  # of these
+    waited_s: float = 0.0
+    since_s: float | None = None  # when the wait that goes on began
+    most_jobs: Callable[[], int] = lambda: 1  # processes that may compile; who knows the machine says more
+
+    @property
+    def elapsed_s(self) -> float:
+        """Return the seconds of waiting so far."""
+        return self.waited_s + (0.0 if self.since_s is None else time.monotonic() - self.since_s)
+
+    def describe(self) -> str:
+        """Return ``compiling kernels 7 of 21, 12 s``; nothing where none is compiled."""
+        if self.since_s is None:
+            return ""
+        made, of = max(self.num_made, self.num_kernels), max(self.num_foreseen, self.num_kernels + 1)
+        return f"compiling kernels {min(made + 1, of)} of {of}, {self.elapsed_s:.0f} s"
+
+
+done = Compilations()
+_listener: Callable[[], None] | None = None
+
+
+def announce(listener: Callable[[], None] | None) -> None:
+    """Call a function when the next kernel is compiled, once, from the thread that needs it; None: no longer."""
+    global _listener
+    _listener = listener
+
+
+@contextlib.contextmanager
+def compiling() -> Iterator[None]:
+    """Tell that the block waits for a kernel. One thread at a time."""
+    listener = _listener
+    announce(None)
+    done.since_s = time.monotonic()
+    try:
+        if listener is not None:
+            listener()
+        yield
+    finally:
+        done.num_kernels += 1
+        done.waited_s, done.since_s = done.elapsed_s, None

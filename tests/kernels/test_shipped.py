@@ -1,0 +1,235 @@
+"""Machine code that comes with the package, and what is compiled in processes: ahead of need, or by ``graphprep kernels``."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphprep.cli.main import run
+from graphprep.kernels.compiler import ahead, build, kept, levels, manage, shipped
+from graphprep.kernels.compiler.shipped import Signature
+from graphprep.model import compilation
+
+TESTS = Path(__file__).resolve().parent
+
+
+@pytest.fixture
+def signature() -> Signature:
+    """Return a small kernel that the package names."""
+    return Signature("edges.degree._limits", "i4[1]")
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """Nothing is kept yet."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kept"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path / "shipped")
+    return tmp_path
+
+
+def place_of(signature: Signature) -> str:
+    function = signature.load().py_func
+    folder = kept.find_folder(function, signature.kinds)
+    return str(folder) if folder else "shipped" if shipped.read_code(function, signature.kinds) else "missing"
+
+
+def test_every_kernel_of_the_list_is_there_with_as_many_arguments():
+    found = shipped.read_list()
+    assert len(found) > 200
+    for one in found:
+        code = one.load().py_func.__code__
+        assert code.co_argcount == len(one.kinds), one
+        assert str(one) == f"{one.kernel} {kept.text_of(one.kinds)}".rstrip()
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("signatures")
+def test_every_kernel_that_commands_call_is_on_the_list():
+    """Over every sample, option and format. What is missing: ``make signatures``."""
+    done = subprocess.run(
+        [sys.executable, str(TESTS / "signatures.py"), "--print"], check=False, capture_output=True, text=True, timeout=850
+    )
+    assert done.returncode == 0, done.stderr
+    called = {line.strip().partition(" : ")[0] for line in done.stdout.splitlines() if not line.startswith("#")}
+    assert len(called) > 200
+    assert sorted(called - {str(one) for one in shipped.read_list()}) == []
+
+
+# ---- levels
+
+
+def test_code_of_the_package_runs_without_numba(own_cache, signature):
+    names = levels.of_this_processor()
+    told = []
+    num = manage.build_levels(names, shipped.FOLDER, 2, lambda *numbers: told.append(numbers), [signature])
+    assert num == len(names)
+    assert told == [(at + 1, len(names)) for at in range(len(names))]
+    assert place_of(signature) == "shipped"
+    code = (
+        "import sys; from pathlib import Path; import numpy as np; from graphprep.kernels.compiler import shipped;"
+        f"shipped.FOLDER = Path({str(shipped.FOLDER)!r}); from graphprep.kernels.cpu.edges import degree;"
+        "print(degree._limits(np.array([3, -5, 9], np.int32)), 'numba' in sys.modules)"
+    )
+    for name in names:
+        environment = {**os.environ, levels.VARIABLE: name}
+        done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
+        assert done.stdout == "(-5, 9) False\n", name
+    assert not (own_cache / "kept").exists()
+
+
+def test_code_of_other_sources_or_damaged_is_not_loaded(own_cache, signature, monkeypatch):
+    manage.build_levels(levels.of_this_processor()[:1], shipped.FOLDER, 1, lambda *_: None, [signature])
+    (path,) = shipped.FOLDER.rglob("*.kernel")
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    assert place_of(signature) == "missing"
+    path.write_bytes(content)
+    path.chmod(0o666)  # whoever owns it: it is one with the sources beside it
+    assert place_of(signature) == "shipped"
+    monkeypatch.setattr(kept, "_digest_of_sources", lambda _: "newer")
+    assert place_of(signature) == "missing"
+
+
+def test_levels_are_those_of_the_processor_best_first(monkeypatch):
+    from llvmlite import binding
+
+    def features_of(*names):
+        have = {feature: True for name in names for feature in levels._FEATURES[name]}
+        monkeypatch.setattr(binding, "get_host_cpu_features", lambda: have)
+        levels.of_this_processor.cache_clear()
+        return levels.of_this_processor()
+
+    monkeypatch.setattr(binding, "get_process_triple", lambda: "x86_64-unknown-linux-gnu")
+    try:
+        assert features_of() == ()
+        assert features_of("x86-64-v2") == ("x86-64-v2",)
+        assert features_of("x86-64-v2", "x86-64-v3") == ("x86-64-v3", "x86-64-v2")
+        assert features_of("x86-64-v2", "x86-64-v4") == ("x86-64-v2",)
+        monkeypatch.setenv(levels.VARIABLE, "x86-64-v3")
+        assert (levels.chosen(), levels.usable()) == (None, ("x86-64-v2",))
+        monkeypatch.setenv(levels.VARIABLE, "x86-64-v2")
+        assert levels.target() == ("x86-64-v2", "")
+        monkeypatch.setattr(binding, "get_process_triple", lambda: "aarch64-unknown-linux-gnu")
+        levels.of_this_processor.cache_clear()
+        monkeypatch.delenv(levels.VARIABLE)
+        assert levels.usable() == ("aarch64",)
+    finally:
+        levels.of_this_processor.cache_clear()
+
+
+# ---- processes
+
+
+def test_a_process_compiles_what_it_is_asked_for_and_outlives_what_is_not_there(signature):
+    made = {}
+    unknown = Signature("edges.degree._unknown", "i8")
+    wrong = Signature(signature.kernel, "f8")
+    for thread in build.compile_behind([unknown, wrong, signature], 1, made.__setitem__):
+        thread.join()
+    assert (made[unknown], made[wrong]) == (None, None)
+    assert made[signature].data.startswith(b"\x7fELF")
+
+
+def test_a_process_that_is_killed_costs_one_kernel(signature, monkeypatch):
+    start, started = build._start, []
+
+    def start_and_kill(level):
+        started.append(start(level))
+        if len(started) == 1:
+            started[0].kill()
+        return started[-1]
+
+    monkeypatch.setattr(build, "_start", start_and_kill)
+    made = []
+    for thread in build.compile_behind([signature, signature], 1, lambda one, code: made.append(code)):
+        thread.join()
+    assert made[0] is None
+    assert made[1] is not None
+    assert len(started) == 2
+
+
+def test_what_a_run_needs_is_foreseen_of_what_it_called():
+    text = [("a", "convert-json convert-tsv"), ("b", "convert-json"), ("c", "convert-json? convert-tsv"), ("d", "stats")]
+    listed = {
+        Signature(name, ""): (
+            frozenset(tag for tag in uses.split() if "?" not in tag),
+            frozenset(tag[:-1] for tag in uses.split() if "?" in tag),
+        )
+        for name, uses in text
+    }
+    a, b, c, d = listed
+
+    def foreseen(*called):
+        return ahead.foreseen(called, listed)
+
+    assert foreseen() == []
+    assert foreseen(a) == [a]  # of either
+    assert foreseen(a, b) == [a, b]
+    assert foreseen(c) == [a]
+    assert foreseen(a, b, d) == [d]  # another command of the same process
+    assert foreseen(Signature("elsewhere", "")) == []
+
+
+def test_kernels_are_compiled_beside_the_one_that_is_waited_for(own_cache, monkeypatch):
+    some = [one for one in shipped.read_list() if one.kernel.startswith("edges.degree.")][:4]
+    assert len(some) >= ahead._MIN_BATCH
+    monkeypatch.setattr(shipped, "read_list", lambda: dict.fromkeys(some, (frozenset({"it"}), frozenset())))
+    monkeypatch.setattr(compilation.done, "most_jobs", lambda: 2)
+    foresight = ahead.Foresight()
+    called = [(some[0].load().py_func, some[0].kinds)]
+    for one in some:
+        assert foresight.compile(one.load().py_func, one.kinds, called).data
+    assert {place_of(one) for one in some} == {str(own_cache / "kept")}
+    monkeypatch.setattr(compilation.done, "most_jobs", lambda: 1)
+    other = ahead.Foresight()
+    assert other.compile(*called[0], called) is None  # one process alone: this one
+
+
+# ---- commands
+
+
+def test_kernels_are_built_listed_and_removed(own_cache, monkeypatch, capsys, signature):
+    other = next(one for one in shipped.read_list() if one.kernel == signature.kernel and one != signature)
+    monkeypatch.setattr(shipped, "read_list", lambda: dict.fromkeys([signature, other], (frozenset(), frozenset())))
+    folder = own_cache / "kept"
+
+    def told(*words):
+        assert run(["kernels", *words]) == 0
+        return capsys.readouterr().out
+
+    assert told("list") == "2 kernels missing\n"
+    assert told("build", "--jobs", "1", "--quiet") == "compiled 2 kernels\n"
+    assert told("build") == "compiled 0 kernels\n"
+    assert told("list", "-v") == "".join(f"{one.kernel}({one.types}): {folder}\n" for one in (signature, other)) + (
+        f"2 kernels {folder}\n"
+    )
+    assert json.loads(told("list", "--json"))[0] == {"kernel": signature.kernel, "types": signature.types, "place": str(folder)}
+    num_bytes = sum(path.stat().st_size for path in folder.iterdir())
+    assert json.loads(told("clean", "--json")) == {"removed": 2, "bytes": num_bytes}
+    assert told("list") == "2 kernels missing\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["list", "--jobs", "2"], "error: kernels list compiles nothing\n  fix: leave out --jobs and --cpu\n"),
+        (["build", "--cpu", "pentium"], "error: --cpu pentium: this machine does not run code for it\n  fix: choose of "),
+    ],
+)
+def test_what_kernels_refuses(words, said, capsys):
+    assert run(["kernels", *words]) == 2
+    assert capsys.readouterr().err.startswith(said)
+
+
+def test_nothing_is_built_where_nothing_can_be_kept(own_cache, monkeypatch, capsys, signature):
+    monkeypatch.setattr(shipped, "read_list", lambda: {signature: (frozenset(), frozenset())})
+    for name in ("kept", "home"):
+        (own_cache / name).write_text("a file")
+    assert run(["kernels", "build"]) == 3
+    assert "no folder takes compiled kernels" in capsys.readouterr().err
