@@ -1,6 +1,7 @@
 """Draws in-neighbours of nodes again and again, in GraphBolt's environment: with DGL's sampling, and with GraphBolt's.
 
-``draws_client.py EDGES.npz OUT.npz FANOUT TIMES``: edges are ``src`` and ``dst``; what is drawn are edge IDs, [TIMES, nodes, …].
+``draws_client.py EDGES.npz OUT.npz FANOUT TIMES``: edges are ``src`` and ``dst``, and ``seeds`` whose in-neighbours are drawn. What
+is drawn are edge IDs: ``dgl``, ``graphbolt`` [TIMES, seeds, FANOUT], ascending for each seed, and with replacement the same.
 """
 
 from __future__ import annotations
@@ -23,12 +24,17 @@ order = torch.argsort(dst, stable=True)
 indptr = torch.zeros(num_nodes + 1, dtype=torch.int64)
 indptr[1:] = torch.bincount(dst, minlength=num_nodes).cumsum(0)
 csc = gb.fused_csc_sampling_graph(indptr, src[order])
-drawn = {"dgl": [], "graphbolt": []}
+drawn = {name: [] for name in ("dgl", "graphbolt", "dgl_replace", "graphbolt_replace")}
+
+
+def by_seed(ids):
+    """Return the edge IDs of each seed, ascending."""
+    return torch.stack([ids[dst[ids] == seed].sort().values for seed in seeds])
+
+
 for _ in range(times):
-    some = dgl.sampling.sample_neighbors(graph, seeds, fanout)
-    ids, ends = some.edata[dgl.EID], some.edges(order="eid")[1]
-    drawn["dgl"].append(torch.stack([ids[ends == seed].sort().values for seed in seeds]))
-    some = csc._sample_neighbors(seeds, torch.LongTensor([fanout]), return_eids=True)
-    ids = order[some.original_edge_ids]
-    drawn["graphbolt"].append(torch.stack([ids[dst[ids] == seed].sort().values for seed in seeds]))
+    for end, replace in (("", False), ("_replace", True)):
+        drawn["dgl" + end].append(by_seed(dgl.sampling.sample_neighbors(graph, seeds, fanout, replace=replace).edata[dgl.EID]))
+        some = csc._sample_neighbors(seeds, torch.LongTensor([fanout]), replace=replace, return_eids=True)
+        drawn["graphbolt" + end].append(by_seed(order[some.original_edge_ids]))
 np.savez(out, **{name: torch.stack(some).numpy() for name, some in drawn.items()})
