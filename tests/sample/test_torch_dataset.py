@@ -1,0 +1,58 @@
+"""Samples as a Dataset of torch, read by the workers of a ``DataLoader``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from clients.graphs import shared_store
+
+import graphprep
+from graphprep.model.errors import UsageError
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torch_geometric", reason="torch-geometric is not installed")
+
+from torch.utils.data import DataLoader  # noqa: E402
+
+pytestmark = pytest.mark.client("torch-geometric")
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory):
+    folder, (_, store) = tmp_path_factory.mktemp("samples"), shared_store("homogeneous")
+    np.save(folder / "seeds.npy", np.arange(40))
+    options = {"fanouts": [4, 3], "batch_size": 8, "epochs": 2}
+    graphprep.sample(str(store), str(folder / "flows"), seeds=str(folder / "seeds.npy"), typed_ids=True, **options)
+    return graphprep.open_samples(folder / "flows", graph=store)
+
+
+@pytest.mark.parametrize(("workers", "how"), [(0, None), (2, "fork"), (2, "spawn")])
+def test_workers_make_the_same_mini_batches(samples, workers, how):
+    dataset = samples.epoch(1).to_torch("pyg", features=["feat"])
+    assert isinstance(dataset, torch.utils.data.Dataset)
+    loader = DataLoader(dataset, batch_size=None, num_workers=workers, multiprocessing_context=how)
+    found = list(loader)
+    assert len(found) == len(dataset) == len(loader) == 5
+    for data, flow in zip(found, samples.epoch(1), strict=True):
+        wanted = flow.to_pyg(features=["feat"])
+        assert data.keys() == wanted.keys()
+        for name, value in wanted.to_dict().items():
+            assert torch.equal(data[name], value) if torch.is_tensor(value) else data[name] == value, name
+
+
+def test_shuffled_flows_come_once_each(samples):
+    loader = DataLoader(samples.to_torch(), batch_size=None, shuffle=True, num_workers=2)
+    found = [tuple(flow.layer_parent_nid(-1).tolist()) for flow in loader]
+    assert sorted(found) == sorted(tuple(flow.layer_parent_nid(-1).tolist()) for flow in samples)
+    assert next(iter(loader)).back.data["y"].size == 8
+
+
+def test_drawn_flows_are_a_dataset_themselves(samples):
+    flows = graphprep.neighbor_sampling(samples.graph, fanouts=[4, 3], batch_size=8)
+    data = list(DataLoader(flows, batch_size=None, collate_fn=lambda flow: flow.to_pyg()))
+    assert [one.batch_size for one in data] == [8] * 5
+
+
+def test_a_form_that_there_is_not_is_refused(samples):
+    with pytest.raises(UsageError, match="there is no form 'nix'\n  fix: use one of flow, dgl, pyg"):
+        samples.to_torch("nix")
