@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow
 import pytest
-import xxhash
+from refinished import refinish
 
 import graphprep
 from graphprep.cli.main import run
@@ -123,20 +123,6 @@ def test_only_so_many_are_named_and_all_are_counted(here):
 
 
 # ---------------------------------------------------------------------------------------------------- mutations of the store
-
-
-def refinish(store: Path) -> None:
-    """Write the manifests and metadata.json again, as if the arrays were meant to be as they are."""
-    metadata = json.loads((store / "metadata.json").read_text())
-    for part in metadata["parts"]:
-        path = store / part["path"] / "manifest.json"
-        manifest = json.loads(path.read_text())
-        for entry in manifest["arrays"]:
-            entry["xxh3"] = xxhash.xxh3_64_hexdigest((path.parent / entry["path"]).read_bytes())
-        path.write_text(json.dumps(manifest, indent=2) + "\n")
-        part["manifest_xxh3"] = xxhash.xxh3_64_hexdigest(path.read_bytes())
-        part["manifest_bytes"] = path.stat().st_size
-    (store / "metadata.json").write_text(json.dumps(metadata, indent=2) + "\n")
 
 
 def change(path: str, index: object, value: object) -> None:
