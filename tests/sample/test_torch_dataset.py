@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from clients.graphs import shared_store
@@ -51,6 +53,8 @@ def test_drawn_flows_are_a_dataset_themselves(samples):
     flows = graphprep.neighbor_sampling(samples.graph, fanouts=[4, 3], batch_size=8)
     data = list(DataLoader(flows, batch_size=None, collate_fn=lambda flow: flow.to_pyg()))
     assert [one.batch_size for one in data] == [8] * 5
+    again = pickle.loads(pickle.dumps(flows))
+    assert [flow.edge_mapping.tolist() for flow in again] == [flow.edge_mapping.tolist() for flow in flows]
 
 
 def test_a_form_that_there_is_not_is_refused(samples):

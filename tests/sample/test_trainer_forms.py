@@ -91,3 +91,25 @@ def test_pyg_runs_a_model_that_trims_what_is_no_longer_needed():
         found, edges, _ = trim_to_layer(number, data.num_sampled_nodes, data.num_sampled_edges, found, edges)
         found = layer(found, edges).relu()
     np.testing.assert_allclose(found[:3].detach(), wanted[[7, 3, 20]].detach(), rtol=1e-4, atol=1e-6)
+
+
+def test_in_a_temporal_flow_a_node_stands_once_for_each_time():
+    graph = graphprep.load(str(shared_store("temporal")[1]))
+    edge_type = graph.edge_types[0]
+    time = next(one.name for one in graph.columns(edge_type) if one.role == "time")
+    stamps = np.sort(graph.column(edge_type, time))
+    seeds = np.arange(min(6, graph.num_nodes(edge_type[2])))
+    options = {"fanouts": [-1, -1], "time_column": time, "batch_size": 6, "shuffle": False}
+    times = np.resize(stamps[[-1, stamps.size // 2]] + 1, seeds.size)
+    flow = graphprep.neighbor_sampling(graph, {edge_type[2]: seeds}, seed_times={edge_type[2]: times}, **options)[0]
+    data = flow.to_pyg()
+    part = (lambda kind: data[kind]) if isinstance(data, HeteroData) else lambda _: data
+    for kind in graph.node_types:
+        found = list(zip(part(kind).n_id.tolist(), part(kind).node_times.tolist(), strict=True))
+        assert len(set(found)) == len(found)
+    for kind in flow.edge_types:
+        own = part(kind)
+        src, dst = (part(end).node_times[own.edge_index[i]] for i, end in enumerate((kind[0], kind[2])))
+        assert src.tolist() == dst.tolist()
+        assert (graph.take(kind, time, own.e_id.numpy()) < dst.numpy()).all()
+    assert sum(part(kind).e_id.numel() for kind in flow.edge_types) > 0

@@ -86,6 +86,8 @@ def _make_block(
     for side, some in zip((made.srcnodes, made.dstnodes), nodes, strict=True):
         for number, name in enumerate(flow.node_types):
             side[name].data[dgl.NID] = as_tensor(flow.node_mapping[some[number]])
+            if flow.arrays.node_times is not None:
+                side[name].data["node_times"] = as_tensor(flow.arrays.node_times[some[number]])
     for number, (edge_type, own) in enumerate(ids.items()):
         data = made.edges[edge_type].data
         data[dgl.EID] = as_tensor(flow.edge_mapping[own])

@@ -68,6 +68,10 @@ class DrawnFlows(Sequence[NodeFlow], Showable):
         for grown in grow_all(self._asked, self._rows, self._seeds, self._options, self._most_bytes, self._threads):
             yield NodeFlow(grown.arrays, self._graph)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as what opens the store again."""
+        return (DrawnFlows, (self._graph, self._asked, self._seeds, self._options))
+
     def card(self) -> Card:
         """See ``Showable``."""
         return Card(f"DrawnFlows: {count(len(self), 'flow')} of {count(self._asked.flows.num_hops + 1, 'layer')}")

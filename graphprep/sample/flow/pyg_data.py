@@ -76,6 +76,8 @@ def to_pyg(flow: FlowStructure, features: str | Sequence[str], *, added_self_loo
             {"input_id": as_tensor(np.arange(some.counts[0])), "batch_size": some.counts[0]} if some.counts[0] or homo else {}
         )
         own = {"num_nodes": some.found.size, "n_id": as_tensor(flow.node_mapping[some.found])}
+        if flow.arrays.node_times is not None:
+            own["node_times"] = as_tensor(flow.arrays.node_times[some.found])
         values[name] = {**own, **tensors["node", number], "num_sampled_nodes": some.counts, **seeds}
     for number, edge_type in enumerate(flow.edge_types):
         values[edge_type] = {**_edge_values(flow, edges[number]), **tensors["edge", number]}
