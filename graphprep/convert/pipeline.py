@@ -379,11 +379,12 @@ def _index_input(tasks: Tasks) -> _Indexed:
         most = decoded_bytes(planned)
         ledger.begin("decode", (*decode_needs(settings, most), memory.runs(most)), total_bytes=planned.total_bytes)
         rows = (run.storage, run.pool, settings, ledger.reporter, tasks.rejects, planned.replan, seed)
-        decoded = decode_all(decoder, sources, *rows)
-        return decoded, Locator(decoded, run.storage, settings)
+        portions = None if seed else tasks.portions("decode in part", settings)
+        decoded = decode_all(decoder, sources, *rows, portions)
+        return decoded, Locator(decoded, run.storage, settings if portions is None else portions.settings)
 
     while True:
-        decoded, locator = decode() if seed else tasks.do("decode", decode)
+        decoded, locator = decode() if seed else tasks.do("decode", decode, ends=("decode in part",))
         ledger.begin("index", (*index_needs(Amounts.of(decoded), memory.cap_bytes), memory.runs()))
         type_order = None if known.schema is None else known.schema.node_types
         rules = NodeRules(partial(_partition_function, run, decoded, known.room), options, memory, type_order)

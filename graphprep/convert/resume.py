@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from graphprep.convert.decoded.rejects import Rejects
+from graphprep.convert.read.decode import Collector, DecodeSettings
 from graphprep.convert.read.plan import Plan
 from graphprep.convert.run import Run
 from graphprep.model.errors import UsageError
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from graphprep.storage.read.urls import Storage
 
 T = TypeVar("T")
+_PORTION_BYTES = 1 << 30  # of input, decoded between one record in the journal and the next, so that these cost little
+_PORTIONS = 64  # of a large one: each record tells of all before
 # They change nothing in what tasks make, or are looked at again at the end.
 _FREE = ("run", "resume", "engine", "overwrite", "allow_empty", "min_nodes", "min_edges", "bad_records", "edge_id_col")
 
@@ -53,16 +56,57 @@ class Tasks:
         """Return what a task makes; ``known`` are objects in it that another run has, too. See ``Journal.task``."""
         if self._journal is None:
             return make()
-        rejects = self.rejects
+        found = self.last(name, known)
+        return self.keep(name, make(), known, ends) if found is None else cast(T, found)
 
-        def with_rejects() -> tuple[T, Any]:
-            return make(), None if rejects is None else rejects.state()
+    def portions(self, name: str, settings: DecodeSettings) -> KeptPortions | None:
+        """Return what keeps the portions of a task that decodes; None where nothing is kept."""
+        return None if self._journal is None else KeptPortions(self, name, settings)
 
-        own = {"pool": self.run.pool, "storage": self.run.storage, "engine": self.run.engine, **known}
-        made, rejected = self._journal.task(name, with_rejects, own, ends)
-        if rejects is not None:
-            rejects.restore(rejected)
+    def last(self, name: str, known: Mapping[str, object]) -> Any:
+        """Return what a task made in an earlier run; None where there is no such thing."""
+        assert self._journal is not None
+        found = self._journal.last(name, self._known(known))
+        if found is not None and self.rejects is not None:
+            self.rejects.restore(found[1])
+        return None if found is None else found[0]
+
+    def keep(self, name: str, made: T, known: Mapping[str, object], ends: tuple[str, ...] = ()) -> T:
+        """Record what a task made, and return it."""
+        assert self._journal is not None
+        rejected = None if self.rejects is None else self.rejects.state()
+        self._journal.keep(name, (made, rejected), self._known(known), ends)
         return made
+
+    def _known(self, known: Mapping[str, object]) -> dict[str, object]:
+        run = self.run
+        same = {"pool": run.pool, "storage": run.storage, "engine": run.engine, "rejects": self.rejects}
+        return {**same, "reporter": run.ledger.reporter, **known}
+
+
+class KeptPortions:
+    """See ``Portions``: a task that is recorded again and again. ``settings`` are those of the run that began to decode."""
+
+    def __init__(self, tasks: Tasks, name: str, settings: DecodeSettings) -> None:
+        self.settings = settings
+        self._tasks = tasks
+        self._name = name
+
+    @property
+    def portion_bytes(self) -> int:
+        """See ``Portions``."""
+        return max(_PORTION_BYTES, (self._tasks.known.input.total_bytes or 0) // _PORTIONS)
+
+    def last(self) -> Collector | None:
+        """See ``Portions``."""
+        collector = cast("Collector | None", self._tasks.last(self._name, {}))
+        if collector is not None:
+            self.settings = collector.settings
+        return collector
+
+    def keep(self, collector: Collector) -> None:
+        """See ``Portions``."""
+        self._tasks.keep(self._name, collector, {})
 
 
 def about_run(run: Run, known: Plan) -> dict[str, str]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from golden.golden_cases import load_cases, read_store
 
+from graphprep.convert import resume, run
 from graphprep.convert.pipeline import convert
 from graphprep.convert.resume import journal_folder
 from graphprep.model.errors import DataError, UsageError
@@ -20,6 +23,7 @@ from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.run_options import RunOptions
 from graphprep.storage.spill.journal import Journal
 
+PART = "decode in part"
 TASKS = ("decode", "index", "count", "shuffle")
 by_case = pytest.mark.parametrize("case", load_cases(), ids=lambda case: case.name)
 
@@ -33,20 +37,15 @@ def stop(monkeypatch):
     """Let runs end behind a task, the name of which is put in; collects the tasks that were done meanwhile."""
     wanted: dict[str, str] = {}
     done: list[str] = []
-    task = Journal.task
+    keep = Journal.keep
 
-    def stopping(self, name, make, known, ends=()):
-        def noted():
-            made = make()
-            done.append(name)
-            return made
-
-        made = task(self, name, noted, known, ends)
+    def stopping(self, name, made, known, ends=()):
+        keep(self, name, made, known, ends)
+        done.append(name)
         if wanted.get("behind") == name:
             raise StoppedError(name)
-        return made
 
-    monkeypatch.setattr(Journal, "task", stopping)
+    monkeypatch.setattr(Journal, "keep", stopping)
     return wanted, done
 
 
@@ -68,6 +67,47 @@ def test_a_run_goes_on_behind_every_task(case, tmp_path, stop):
         assert done == [*before, *TASKS[number + 1 :]]
         done.clear()
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(TASKS)
+
+
+@by_case
+def test_a_run_goes_on_behind_every_portion(case, tmp_path, stop, monkeypatch):
+    """Some blocks at a time, each run decodes one portion and ends."""
+    wanted, done = stop
+    monkeypatch.setattr(resume, "_PORTION_BYTES", 150)
+    options = ConvertOptions(**case.resolved_options() | {"block_bytes": 100}, resume=True)
+    inputs, out = [str(path) for path in case.input_paths], tmp_path / "out"
+    wanted["behind"] = PART
+    for _ in range(5):
+        with contextlib.suppress(StoppedError):
+            convert(inputs, str(out), options)
+        if out.exists():
+            break
+    wanted.clear()
+    if not out.exists():
+        convert(inputs, str(out), options)
+    assert read_store(out) == read_store(case.store)
+    assert [name for name in done if name != PART] == list(TASKS)
+
+
+@pytest.mark.parametrize("memory_limit", ["200MiB", "1GiB"])
+def test_edges_that_are_scattered_at_once_go_on_too(tmp_path, stop, monkeypatch, memory_limit):
+    wanted, done = stop
+    monkeypatch.setattr(resume, "_PORTION_BYTES", 700_000)
+    monkeypatch.setattr(run, "_MOST_GROUP", 300_000)
+    ends = np.random.default_rng(3).integers(0, 9_000, (400_000, 2))
+    file, out = tmp_path / "edges.txt", tmp_path / "out"
+    np.savetxt(file, ends, "%d")
+    options = ConvertOptions(format="edges", block_bytes=1 << 16, resume=True, run=RunOptions(memory_limit, 2))
+    convert([str(file)], str(tmp_path / "whole"), replace(options, resume=False))
+    wanted["behind"] = PART
+    for _ in range(3):
+        with pytest.raises(StoppedError):
+            convert([str(file)], str(out), options)
+    wanted.clear()
+    convert([str(file)], str(out), options)
+    assert done == [PART] * len(done[:-4]) + list(TASKS)
+    assert len(done) > 6
+    assert read_store(out) == read_store(tmp_path / "whole")
 
 
 LINES = "src,dst\n0,2\n3,1\n1,3\n3,0\n0,3\n"
@@ -191,16 +231,16 @@ def test_killed_runs_go_on_to_the_same_bytes(tmp_path, seed):
     subprocess.run([*command, str(folder / "first"), "--resume"], check=True, capture_output=True)
     took = time.monotonic() - begin
     for most in [*[took] * 6, 1e3]:
-        with subprocess.Popen([*command, str(folder / "out"), "--resume"], stderr=subprocess.PIPE) as run:
+        with subprocess.Popen([*command, str(folder / "out"), "--resume"], stderr=subprocess.PIPE) as going:
             try:
-                _, said = run.communicate(timeout=float(rng.uniform(0, most)))
+                _, said = going.communicate(timeout=float(rng.uniform(0, most)))
             except subprocess.TimeoutExpired:
-                run.kill()
+                going.kill()
                 continue
-        assert run.returncode in (0, 2), said
-        if run.returncode == 0:
+        assert going.returncode in (0, 2), said
+        if going.returncode == 0:
             break
-    assert b"the output exists" in said or run.returncode == 0, said
+    assert b"the output exists" in said or going.returncode == 0, said
     assert read_store(folder / "out") == read_store(tmp_path / "whole")
     assert sorted(path.name for path in folder.iterdir() if "graphprep-lock" not in path.name) == ["first", "out"]
 

@@ -289,8 +289,9 @@ class TextIndexer:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is left to know once all texts lie in sorted runs."""
-        self._flush()
-        return self.__dict__
+        with self._lock:
+            self._flush()
+            return self.__dict__.copy()
 
     def close(self) -> None:
         """Drop everything."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +117,20 @@ class _Kind(NamedTuple):
     url: str
 
 
+class Portions(Protocol):
+    """Keeps what was decoded so far, portion by portion of the input, for a run that goes on where this one was killed."""
+
+    @property
+    def portion_bytes(self) -> int:
+        """Return about how many bytes of input are a portion."""
+
+    def last(self) -> Collector | None:
+        """Return what an earlier run kept last, None where it kept nothing."""
+
+    def keep(self, collector: Collector) -> None:
+        """Keep what was decoded so far: no thread changes it meanwhile."""
+
+
 def decode_all(
     decoder: Decoder,
     sources: Sources,
@@ -126,20 +141,28 @@ def decode_all(
     rejects: Rejects | None,
     replan: Callable[[Decoder], Sources] | None = None,
     text_seed: int = 0,
+    portions: Portions | None = None,
 ) -> Decoded:
     """Decode every span, starting again where a column turns out to hold text, or names to be integers.
 
     ``replan`` cuts spans for the decoder that then takes over (None: the same ones do). Rejected records are added to
     ``rejects``, which are there with ``settings.skip``; else DataError is raised with file, line and column of the first.
+    Where there are ``portions``, decoding goes on behind the last one that was kept.
     """
+    kept = None if portions is None else portions.last()
     while True:
-        if rejects is not None:
-            rejects.clear()
-        runs = partial(Runs[Any], pool, 1, coalesce=False)
-        hashes = runs() if text_seed else None
-        decoded = Decoded(sources, decoder, runs(), runs(), runs(), runs(), text_seed=text_seed, hashes=hashes)
+        collector, kept = kept, None
+        if collector is None:
+            if rejects is not None:
+                rejects.clear()
+            runs = partial(Runs[Any], pool, 1, coalesce=False)
+            hashes = runs() if text_seed else None
+            new = Decoded(sources, decoder, runs(), runs(), runs(), runs(), text_seed=text_seed, hashes=hashes)
+            collector = Collector(new, pool, settings, reporter, rejects)
+        decoded = collector.decoded
+        decoder, sources, text_seed = decoded.decoder, decoded.sources, decoded.text_seed
         try:
-            _Collector(decoded, pool, settings, reporter, rejects).run(storage)
+            collector.run(storage, portions)
             return decoded
         except WidenError as error:
             decoder = decoder.widen(error.columns)
@@ -191,8 +214,25 @@ class _Group(NamedTuple):
     failure: Exception | None = None
 
 
-class _Collector:
-    """Pulls blocks, decodes them on threads, and stores the rows in input order."""
+class _Portion:
+    """Groups of about so many bytes. ``is_last`` afterwards says that there are no more."""
+
+    def __init__(self, groups: Iterator[list[_Work]], most_bytes: int) -> None:
+        self.is_last = False
+        self._groups = groups
+        self._left_bytes = most_bytes
+
+    def __iter__(self) -> Iterator[list[_Work]]:
+        for group in self._groups:
+            yield group
+            self._left_bytes -= sum(item.num_bytes for item in group)
+            if self._left_bytes <= 0:
+                return
+        self.is_last = True
+
+
+class Collector:
+    """Pulls blocks, decodes them on threads, and stores the rows in input order. ``num_done`` are collected."""
 
     def __init__(
         self, decoded: Decoded, pool: SpillPool, settings: DecodeSettings, reporter: Reporter, rejects: Rejects | None
@@ -206,6 +246,7 @@ class _Collector:
         self.relation_codes: dict[Relation, int] = {}
         self.families: dict[tuple[str, str], set[str]] = {}
         self.span_rows: dict[int, int] = {}
+        self.num_done = 0
         self.kinds: dict[str, _Kind] = {}
         self.plain: dict[int, FileColumn] = {}
         self.columns: dict[BatchColumn, BatchColumn] = {}
@@ -220,21 +261,29 @@ class _Collector:
         for relation in decoded.sources.edge_types:
             self._relation_code(relation)
 
-    def run(self, storage: Storage) -> None:
-        """Decode everything."""
+    def run(self, storage: Storage, portions: Portions | None) -> None:
+        """Decode everything, or what is left."""
         settings = self.settings
         decoder = self.decoded.decoder
         for span in self.decoded.sources.spans:
             if span.array is not None:
                 self.plain = find_plain(storage, self.decoded.sources.spans)
                 break
-        if settings.early is not None:
+        if settings.early is not None and not self.num_done:
             self.decoded.early = self._begin_early(settings.early)
-        for group in map_ordered(self._work, self._groups(storage), settings.threads):
-            for done in group.done:
-                self._collect(done)
-            if group.failure is not None:
-                raise group.failure
+        with contextlib.closing(self._groups(storage)) as groups:
+            is_all = False
+            while not is_all:
+                portion = _Portion(groups, sys.maxsize if portions is None else portions.portion_bytes)
+                for group in map_ordered(self._work, portion, settings.threads):
+                    for done in group.done:
+                        self._collect(done)
+                    self.num_done += len(group.done)
+                    if group.failure is not None:
+                        raise group.failure
+                is_all = portion.is_last
+                if portions is not None and not is_all:
+                    portions.keep(self)
         if {"nulls"} in self.families.values():
             self._widen(lambda families: families == {"nulls"})
         check_counts(self.decoded, self.span_rows)
@@ -253,13 +302,13 @@ class _Collector:
         relation = sources.edge_types[0]
         return EarlyEdges.begin(rules, self.pool, is_one_type=relation.src_type == relation.dst_type)
 
-    def _groups(self, storage: Storage) -> Iterator[list[_Work]]:
+    def _groups(self, storage: Storage) -> Generator[list[_Work]]:
         """Yield what there is to do, several blocks at a time once edges are scattered at once: fewer, larger segments."""
         group: list[_Work] = []
         num_bytes = 0
         with contextlib.closing(self._items(storage)) as items:
             try:
-                for item in items:
+                for item in islice(items, self.num_done, None):
                     group.append(item)
                     num_bytes += item.num_bytes
                     early, least = self.decoded.early, 0

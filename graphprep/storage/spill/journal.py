@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from graphprep.storage.faults import display_url, plain_words
 from graphprep.storage.private import TMP_DIR_OPTION
 from graphprep.storage.spill.segments import Appender, BrokenSegmentError, Segment, SegmentFile
 
-T = TypeVar("T")
 JOURNAL_NAME = "journal.json"
 _LOCKS: dict[type, Callable[[], Any]] = {type(threading.Lock()): threading.Lock, type(threading.RLock()): threading.RLock}
 
@@ -109,8 +108,8 @@ class _Task(NamedTuple):
 class Journal:
     """The finished tasks of a run, which ``about`` describes: words by words.
 
-    What a task makes is any object that can be pickled, runs of rows included. ``known`` objects in it go by name: the run that
-    goes on has its own. A task that made something else cannot be recorded, which is told.
+    What a task makes is any object that can be pickled but None, runs of rows included. ``known`` objects in it go by name: the
+    run that goes on has its own. A task that made something else cannot be recorded, which is told.
     """
 
     def __init__(self, folder: KeptFolder, about: Mapping[str, str], tell: Callable[[str], None]) -> None:
@@ -132,24 +131,27 @@ class Journal:
         self._note_names()
         folder.keep_named()
 
-    def task(self, name: str, make: Callable[[], T], known: Mapping[str, object], ends: tuple[str, ...] = ()) -> T:
-        """Return what a task made, now or in an earlier run. What it ``ends`` are tasks whose results it has taken over."""
-        if name in self._tasks:
-            try:
-                made: T = self._load(self._tasks[name], known)
-            except BrokenSegmentError as error:
-                self._tell(f"resume: {error} is not what was written, so that {name} is done again")
-            else:
-                return made
-        made = make()
+    def last(self, name: str, known: Mapping[str, object]) -> Any:
+        """Return what a task made in an earlier run; None where there is nothing, or nothing that can be used."""
+        try:
+            return self._load(self._tasks[name], known) if name in self._tasks else None
+        except BrokenSegmentError as error:
+            self._tell(f"resume: {error} is not what was written, so that {name} is done again")
+            return None
+
+    def keep(self, name: str, made: object, known: Mapping[str, object], ends: tuple[str, ...] = ()) -> None:
+        """Record what a task made, in the place of what it made before.
+
+        What it ``ends`` are tasks whose results it has taken over.
+        """
         task = self._store(name, made, known)
-        for one in (name, *ends):
-            self._tasks.pop(one, None)
+        ended = [self._tasks.pop(one) for one in (name, *ends) if one in self._tasks]
         if task is not None:
             self._tasks[name] = task
         self._write()
         self._note_names()
-        return made
+        for old in ended:
+            self._folder.drop(self._folder.path_of(old.state.name))
 
     def _note_names(self) -> None:
         names = {segment.name for task in self._tasks.values() for segment in (task.state, *task.segments)}
