@@ -58,7 +58,7 @@ def validate(
 ) -> None:
     """Check a store against its schema and its invariants.
 
-    A raw input is decoded, indexed and resolved without writing anything. With --against a store is also compared with what an
+    A raw input is decoded, indexed and resolved without writing anything. A store is compared, with --against, with what an
     input says.
 
     Exits with 1 where something is wrong; every fault is told with its place.

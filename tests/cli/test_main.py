@@ -81,7 +81,7 @@ def test_the_first_screen_of_convert_has_what_most_people_need(capsys):
 
 @pytest.mark.parametrize(
     ("command", "own"),
-    [("info", {"--head", "--json"}), ("validate", {"--on-error", "--max-faults", "--json"})],
+    [("info", {"--head", "--json"}), ("validate", {"--against", "--on-error", "--max-faults", "--json"})],
 )
 def test_the_first_screens_of_info_and_validate_have_only_theirs(command, own, capsys):
     shared = {"--format", "--nodes", "--edges", "--weight-col", "--id-type", "--help-all", "--help-for", "--help"}
