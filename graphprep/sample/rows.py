@@ -15,8 +15,8 @@ from graphprep.engine.budget import format_size
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.ids.sort import stable_order
 from graphprep.kernels.cpu.sample.draw import draw_chosen, find_bounds, take_entries
-from graphprep.model.errors import DataError, MemoryLimitError
-from graphprep.model.schema import ColumnSchema, Layout
+from graphprep.model.errors import DataError, MemoryLimitError, UsageError
+from graphprep.model.schema import ColumnSchema, Layout, edge_type_text
 from graphprep.sample.arrays import BlockType
 from graphprep.storage.faults import display_url
 from graphprep.store.items import FIX, StoredArray, StoredItems, check_ids
@@ -96,8 +96,13 @@ def open_rows(
         edge_ids = whole.array(0, paths.edge_ids)
     elif layout == metadata.primary_layout:
         edge_ids = CountingArray(paths.edge_ids, indices.shape[0])
-    else:
+    elif store.has(0, paths.edge_rows):
         edge_ids = whole.array(0, paths.edge_rows)
+    else:
+        raise UsageError(
+            f"the {layout.upper()} rows of {edge_type_text(block_type.edge_type)!r} do not tell their edges",
+            fix="convert without --no-edge-ids, or draw in the other --direction",
+        )
     weights, times = (
         None if column is None else whole.array(0, f"{store.edge_column_stem(number, layout, column)}.npy")
         for column in (weight, time)

@@ -131,6 +131,20 @@ def test_a_weight_below_zero_is_told_with_its_place(store, tmp_path, capsys):
     assert words.startswith(f"error: {place}[2]: expected a weight of 0 or more, found -1.0\n  fix: ")
 
 
+def test_rows_that_do_not_tell_their_edges_are_refused(tmp_path, capsys):
+    """A second layout without edge IDs and columns has nothing that leads to an edge."""
+    (tmp_path / "edges.txt").write_text("0 1\n1 0\n0 0\n")
+    (tmp_path / "seeds.txt").write_text("0\n")
+    graphprep.convert(tmp_path / "edges.txt", tmp_path / "store", layout="both", edge_ids=False)
+    flags = ("--seeds", tmp_path / "seeds.txt", "--full", 1)
+    assert refused(capsys, tmp_path / "store", tmp_path / "out", *flags, "--direction", "out") == (
+        2,
+        "error: the CSR rows of '_N:_E:_N' do not tell their edges\n"
+        "  fix: convert without --no-edge-ids, or draw in the other --direction\n",
+    )
+    assert refused(capsys, tmp_path / "store", tmp_path / "out", *flags) == (0, "")
+
+
 def test_what_is_no_samples_is_never_replaced(store, tmp_path, capsys):
     (tmp_path / "seeds.txt").write_text("10\n")
     (tmp_path / "out").mkdir()
