@@ -305,3 +305,15 @@ def test_taken_rows_are_those_of_the_column():
                 taken, has = graph.take(kind, column.name, ids), graph.take_present(kind, column.name, ids)
                 np.testing.assert_equal(list(taken), list(every[ids]))
                 assert (None if has is None else has.tolist()) == (None if present is None else present[ids].tolist())
+
+
+def test_reversed_edge_types_never_share_a_name():
+    types = (("a", "r", "b"), ("b", "rev_r", "a"), ("a", "rev_r", "b"))
+    kinds = block_types(("a", "b"), types, "both")
+    none = np.zeros(0, np.int64)
+    flow = NodeFlow(FlowArrays(("a", "b"), kinds, "both", np.zeros(5, np.int64), none, np.zeros(7, np.int64), none, none, none))
+    reverses = (("b", "rev_rev_r", "a"), ("a", "rev_rev_r", "b"), ("b", "rev_rev_rev_r", "a"))
+    assert flow.edge_types == (*types, *reverses)
+    with pytest.raises(DataError) as error:
+        flow.block_size(0, "rev_r")
+    assert str(error.value) == "'rev_r' is several edge types\n  fix: use one of b:rev_r:a, a:rev_r:b"

@@ -113,3 +113,15 @@ def test_in_a_temporal_flow_a_node_stands_once_for_each_time():
         assert src.tolist() == dst.tolist()
         assert (graph.take(kind, time, own.e_id.numpy()) < dst.numpy()).all()
     assert sum(part(kind).e_id.numel() for kind in flow.edge_types) > 0
+
+
+def test_copied_columns_have_their_roles(tmp_path):
+    _, store = shared_store("homogeneous")
+    np.save(tmp_path / "seeds.npy", np.arange(8))
+    columns = {"copy_columns": ["paper:feat", "paper:y", "paper:part"]}
+    graphprep.sample(str(store), str(tmp_path / "flows"), seeds=str(tmp_path / "seeds.npy"), typed_ids=True, full=2, **columns)
+    own = graphprep.open_samples(tmp_path / "flows")[0].to_pyg()
+    whole = graphprep.open_samples(tmp_path / "flows", graph=store)[0].to_pyg(features="feat")
+    for name in ("x", "y", "train_mask", "val_mask", "test_mask", "edge_index"):
+        assert torch.equal(own[name], whole[name]), name
+    assert "edge_attr" not in own

@@ -79,12 +79,15 @@ class FlowStructure:
     def edge_types(self) -> tuple[EdgeType, ...]:
         """Return the edge types in the direction of the flow; those met against theirs are (dst, ``rev_`` + relation, src)."""
         found: list[EdgeType] = []
-        names = {one.edge_type for one in self.arrays.block_types if not one.is_reversed}
+        taken = {one.edge_type for one in self.arrays.block_types if not one.is_reversed}
         for one in self.arrays.block_types:
-            src, relation, dst = one.edge_type
-            while one.is_reversed and (dst, relation := f"rev_{relation}", src) in names:
-                pass
-            found.append((dst, relation, src) if one.is_reversed else one.edge_type)
+            name = one.edge_type
+            if one.is_reversed:
+                name = (name[2], f"rev_{name[1]}", name[0])
+                while name in taken:
+                    name = (name[0], f"rev_{name[1]}", name[2])
+            taken.add(name)
+            found.append(name)
         return tuple(found)
 
     def layer_number(self, layer: int) -> int:
