@@ -16,6 +16,7 @@ SCRIPTS: dict[str, dict[str, list[list[str]]]] = {
         "quick": [["--scale", "18"]],
         "full": [["--scale", "22"], ["--scale", "20", "--rows", "text", "text-weighted"]],
     },
+    "plan": {"tiny": [["--scale", "10"]], "quick": [["--scale", "16"]], "full": [[]]},
     "decoders": {"tiny": [["--nodes", "800"]], "quick": [[]], "full": [[]]},
 }
 

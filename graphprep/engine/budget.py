@@ -259,6 +259,18 @@ def private_bytes() -> int:
     return total
 
 
+def reset_peak() -> int:
+    """Let ``peak_resident`` begin anew; return what is resident now, in bytes. Does nothing where the system cannot."""
+    with contextlib.suppress(OSError):
+        (_PROC / "self" / "clear_refs").write_text("5")
+    return _read_fields(_PROC / "self" / "status").get("VmRSS:", 0) * 1024
+
+
+def peak_resident() -> int:
+    """Return the most that was resident since ``reset_peak``, or ever, in bytes."""
+    return _read_fields(_PROC / "self" / "status").get("VmHWM:", 0) * 1024
+
+
 class PeakSampler:
     """Watches ``used_bytes`` from a thread, every 20 ms, as a context manager or until ``stop``."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 
@@ -13,8 +14,9 @@ from graphprep.engine.budget import trim_heap
 from graphprep.model.compilation import done as compilations
 from graphprep.model.errors import UsageError
 from graphprep.model.options.convert import ConvertOptions
-from graphprep.model.options.plan import DiskRoom, PlannedExport, PlanReport
+from graphprep.model.options.plan import DiskRoom, PlanReport
 from graphprep.model.protocols import Reporter
+from graphprep.plan.exports import plan_exports
 from graphprep.plan.guesses import guesses
 from graphprep.plan.kernels import COMPILE_S, IMPORT_S, missing_kernels
 from graphprep.plan.memory import MemoryRoom
@@ -24,6 +26,8 @@ from graphprep.plan.sizes import GraphSizes, measure, spills
 from graphprep.plan.tally import tally
 from graphprep.storage.read.urls import STDIN
 from graphprep.store.room import find_folders, folder_beside, free_bytes
+
+_ARROW_BYTES = 44 << 20  # Arrow, and what its pool keeps
 
 
 def plan(
@@ -80,7 +84,7 @@ def plan(
             compile_s=len(missing) * COMPILE_S + (IMPORT_S if missing else 0.0),
             compiled_s=compiled,
             guesses=guesses(run, known.input, sizes),
-            exports=tuple(PlannedExport(target, None) for target in targets),
+            exports=plan_exports(targets, sizes),
             notes=_notes(run, known.input, strata, sizes, found.warnings),
             elapsed_s=time.perf_counter() - begin,
         )
@@ -92,8 +96,8 @@ def _num_parts(run: Run, planned: Planned) -> int:
 
 
 def _code_bytes(strata: Sequence[Stratum]) -> int:
-    """Return what modules that decoding loads hold."""
-    return 0 if all(one.kind == "text" for one in strata) else 8 << 20
+    """Return what modules that decoding loads hold, and what they keep."""
+    return _ARROW_BYTES if "pyarrow" in sys.modules and any(one.kind == "table" for one in strata) else 0
 
 
 def _disks(out: str | None, tmp_dir: str | None, sizes: GraphSizes, spilled: int) -> tuple[DiskRoom, ...]:

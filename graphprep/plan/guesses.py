@@ -25,8 +25,8 @@ def _of_input(options: ConvertOptions, planned: Planned) -> Iterator[Guess]:
     if planned.flags:
         yield Guess("format", planned.format, shlex.join(planned.flags))
     given = options.decoder_options
-    details = [span.detail for span in planned.sources.spans if span.detail is not None]
-    detail: Any = details[0] if details else None
+    first = next((span for span in planned.sources.spans if span.detail is not None), None)
+    detail: Any = None if first is None else first.detail
     delimiter = _delimiter(detail)
     if delimiter is not None and given.get("delimiter") is None:
         shown = delimiter or " "
@@ -34,7 +34,8 @@ def _of_input(options: ConvertOptions, planned: Planned) -> Iterator[Guess]:
     line = getattr(detail, "header_line", None)
     if line is not None and given.get("header") is None:
         yield Guess("header", f"line {line}" if line else "none", f"--header {'yes' if line else 'no'}")
-    names = getattr(detail, "names", None) or getattr(getattr(detail, "layout", None), "names", None)
+    is_named = line or (first is not None and first.kind == "table")
+    names = getattr(detail, "names", None) if is_named else None
     for what, flag, place in _columns(detail):
         if given.get(flag) is None:
             name = names[place] if names and place < len(names) else str(place)

@@ -14,22 +14,21 @@ from graphprep.convert.index.nodes import index_needs
 from graphprep.convert.read.decode import DecodeSettings, decode_needs
 from graphprep.convert.read.plan import Planned, decoded_bytes
 from graphprep.convert.run import Run
-from graphprep.convert.shuffle.route_edges import route_needs
+from graphprep.convert.shuffle.route_edges import group_bytes, route_needs
 from graphprep.engine.budget import SMALL_LIMIT_BYTES
-from graphprep.engine.ledger import Need
+from graphprep.engine.ledger import EDGE_BYTES, Need
+from graphprep.engine.local import num_in_flight
 from graphprep.model.options.plan import PlannedNeed, PlannedStage
 from graphprep.plan.sample import Stratum
 from graphprep.plan.sizes import GraphSizes
 
 _KERNELS_BYTES = 3 << 20  # machine code, and the modules that load it
 _GROUP_EDGES = 1 << 20
-_PLAIN_EDGE_BYTES = 14  # of an edge while it is scattered, whose ends need not be looked up
-_EDGE_BYTES = 55  # of others
-_TEXT_BYTES = 60  # of a text that is indexed, beside itself: entries of its table, and of the one it grows into
-_TASK_EDGE_BYTES = 24
+_PLAIN_EDGE_BYTES = 9  # of an edge while it is scattered, beside its run
+_EDGE_BYTES = 40  # where the types of its ends are to be found, too
+_TEXT_BYTES = 160  # of a text that is indexed, beside itself: entries of its table, and of the one it grows into
 _SORTED_BYTES = 24  # of a raw ID while it is sorted
 _BUCKET_EDGES = 1 << 16
-_REUSED = 0.1  # of what earlier stages freed, under generous limits; the rest is in holes of the heap
 
 
 @dataclass(frozen=True)
@@ -115,10 +114,10 @@ class MemoryRoom:
             return {"runs": min(pool, decoded), "raw IDs": ids, "marks": marks * memory.threads, "texts": self._texts()}
         runs = min(pool, max(decoded, shuffled))
         if self.is_generous and not sizes.is_early:
-            runs = min(pool, round(decoded + shuffled - _REUSED * min(decoded, shuffled)))
+            runs = min(pool, decoded + shuffled)  # what earlier stages freed is in holes of the heap
         if stage == "shuffle":
-            return {"runs": runs, "groups": self._groups(), "maps": self._maps(), "write buffers": memory.bucket_bytes / 4}
-        tasks = memory.threads * _TASK_EDGE_BYTES * min(_BUCKET_EDGES, sizes.amounts.num_edges)
+            return {"runs": runs, "groups": self._groups(), "maps": self._maps(), "write buffers": 4 << 20}
+        tasks = EDGE_BYTES * min(num_in_flight(memory.threads) * _BUCKET_EDGES, sizes.amounts.num_edges)
         columns = sizes.store_bytes.get("edge columns", 0)
         return {"runs": min(pool, shuffled), "build tasks": tasks, "columns": columns, "files": 1 << 20}
 
@@ -134,7 +133,7 @@ class MemoryRoom:
             if self.sizes.is_early and self.settings.early is not None:
                 group = min(one.amount / max(1, count), self.settings.early.group_bytes)
                 edges = group * self.sizes.amounts.num_edges / max(1.0, one.amount)
-                segments = max(segments, count * edges * 16)
+                segments = max(segments, count * edges * 8)
         return {"blocks": blocks, "segments": segments, "marks": self.sizes.amounts.num_nodes / 8 * threads}
 
     def _texts(self) -> float:
@@ -148,8 +147,8 @@ class MemoryRoom:
         sizes, threads = self.sizes, self.run.memory.threads
         if sizes.is_early:
             return 0.0
-        each = _EDGE_BYTES if self.looks_up else _PLAIN_EDGE_BYTES
-        return threads * min(_GROUP_EDGES, sizes.amounts.num_edges / threads) * each
+        each = _EDGE_BYTES if self.planned.sources.nodes == "records" else _PLAIN_EDGE_BYTES
+        return threads * min(min(_GROUP_EDGES, sizes.amounts.num_edges / threads) * each, group_bytes(self.run.memory))
 
     def _maps(self) -> float:
         cap = self.run.memory.cap_bytes

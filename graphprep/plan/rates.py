@@ -18,21 +18,24 @@ from graphprep.plan.sizes import GraphSizes
 RATES: Mapping[str, float] = {
     "collect row": 2.0,  # an edge or a node that was decoded, on the thread that keeps it
     "unpack byte": 2.4,  # of a compressed text, decompressed
-    "index text": 600.0,  # an end or a node that is a text, and its part in sorting them
-    "index ID": 6.0,  # an end or a node whose raw ID is no typed ID
-    "mark ID": 2.0,  # an end whose raw ID may be a typed ID
-    "scatter edge": 9.0,  # whose ends need not be looked up
-    "look up end": 12.0,
-    "scatter value": 6.0,  # of a column
+    "keep text": 390.0,  # an end or a node that is a text: hashed, and found among those that are known
+    "sort text": 210.0,
+    "sort ID": 40.0,  # of a node with a record
+    "mark ID": 3.5,  # of an end whose raw ID may be a typed ID
+    "scatter edge": 9.0,
+    "look up end": 15.0,  # whose raw ID is no typed ID
+    "scatter value": 1.0,  # four bytes of a column
     "build edge": 14.0,  # in one layout
-    "write value": 14.0,  # of a column
+    "write edge value": 18.0,  # four bytes of a column, to the rows of the primary layout
+    "write node value": 4.0,
 }
 _START_S = 0.06  # of looking at the input, and of opening and closing what a run works with
 _PUBLISH_S = 0.01
 _FILE_S = 0.0005
-_PROBE_S = 0.0115
+_PROBE_S = 0.0064
 _PROBE_ROWS = 1 << 20
 _TRIES = 3
+_VALUE_BYTES = 4
 _SCALE = 0.9  # of a second thread, as far as it counts
 
 
@@ -53,10 +56,10 @@ def probe() -> float:
 def stage_seconds(run: Run, sizes: GraphSizes, strata: list[Stratum], slowness: float) -> dict[str, float]:
     """Return how long each stage takes, in seconds, on the threads of a run."""
     threads = 1 + _SCALE * (run.memory.threads - 1)
-    amounts = sizes.amounts
+    amounts, num_layouts = sizes.amounts, len(run.options.layouts)
     ends, rows = 2 * amounts.num_edges, amounts.num_edges + amounts.num_node_rows
-    values = _num_values(sizes)
-    needs_map = any(one.rows is not None for one in sizes.maps.values())
+    of_edges, of_nodes = (sizes.store_bytes.get(f"{owner} columns", 0) / _VALUE_BYTES for owner in ("edge", "node"))
+    looks_up = any(one.rows is not None for one in sizes.maps.values())
 
     def spent(number: float, rate: str, over: float = 1.0) -> float:
         return number * RATES[rate] * 1e-9 * slowness / over
@@ -64,15 +67,18 @@ def stage_seconds(run: Run, sizes: GraphSizes, strata: list[Stratum], slowness: 
     decode = sum(one.amount * one.unit_s for one in strata) / threads
     decode = max(decode, spent(sum(one.amount for one in strata if one.is_packed), "unpack byte"))
     decode += spent(rows, "collect row")
-    texts = spent(ends + amounts.num_node_rows, "index text", threads) if amounts.has_texts else 0.0
-    index = texts * 0.35
-    decode += texts * 0.65
-    shuffle = spent(values, "scatter value", threads)
+    index = spent(amounts.num_node_rows, "sort ID") if looks_up else 0.0
+    if amounts.has_texts:
+        decode += spent(ends + amounts.num_node_rows, "keep text", threads)
+        index += spent(ends + amounts.num_node_rows, "sort text", threads)
+    elif amounts.by_ends and not sizes.is_early:
+        index += spent(ends, "mark ID", threads)
+    shuffle = spent(of_edges + of_nodes, "scatter value", threads)
     if not sizes.is_early:
-        shuffle += spent(amounts.num_edges * len(run.options.layouts), "scatter edge", threads)
-        shuffle += spent(ends, "look up end", threads) if needs_map else 0.0
-        index += 0.0 if amounts.has_texts else spent(ends, "index ID" if needs_map else "mark ID", threads)
-    build = spent(amounts.num_edges * len(run.options.layouts), "build edge", threads) + spent(values, "write value")
+        shuffle += spent(amounts.num_edges * num_layouts, "scatter edge", threads)
+        shuffle += spent(ends, "look up end", threads) if looks_up else 0.0
+    build = spent(amounts.num_edges * num_layouts, "build edge", threads)
+    build += spent(of_edges, "write edge value") + spent(of_nodes, "write node value")
     files = sizes.shape.num_parts * (sizes.shape.num_edge_types + sizes.shape.num_node_types) * 3
     return {
         "plan": _START_S * slowness,
@@ -82,8 +88,3 @@ def stage_seconds(run: Run, sizes: GraphSizes, strata: list[Stratum], slowness: 
         "build": build,
         "publish": (_PUBLISH_S + files * _FILE_S) * slowness,
     }
-
-
-def _num_values(sizes: GraphSizes) -> float:
-    """Return how many values of four bytes columns have."""
-    return (sizes.store_bytes.get("edge columns", 0) + sizes.store_bytes.get("node columns", 0)) / 4

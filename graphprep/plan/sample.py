@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +14,7 @@ from graphprep.convert.read.blocks import decode_block
 from graphprep.convert.read.plan import Planned
 from graphprep.convert.read.samples import first_records, is_compressed, records_at, table_rows
 from graphprep.convert.run import Run
+from graphprep.engine.budget import peak_resident, reset_peak, trim_heap
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import Span, TextBlock
 from graphprep.model.rows import RawRows
@@ -27,12 +27,13 @@ _PIECE_BYTES = 1 << 16
 _MOST_PIECE_BYTES = 16 << 20  # a longer record is left to those who convert
 _PIECES = 64  # of all texts, and as many of all tables
 _PIECE_ROWS = 1 << 12
-_TABLE_PIECES = 16  # of one kind of table
+_TABLE_PIECES = 8  # of one kind of table
 _WHOLE_BYTES = 4 << 20  # as much of an input of texts is read as a whole
 _PACKED_BYTES = 1 << 20  # of a compressed text, as stored
 _PACKED_FILES = 4
 _TAIL_BYTES = 4
 _TIMED = 3
+_TIMED_ROWS = 1 << 18
 
 
 class Piece(NamedTuple):
@@ -110,7 +111,7 @@ def take_samples(run: Run, planned: Planned) -> list[Stratum]:
         else:
             wanted = max(4, round(_PIECES * stratum.stored_bytes / max(1, of_texts)))
             sampler.spread(stratum, spans, sizes, wanted)
-        sampler.time_decoding(stratum)
+        sampler.time_decoding(stratum, spans[0])
         strata.append(stratum)
     return strata
 
@@ -183,39 +184,40 @@ class _Sampler:
         stratum.is_whole = stratum.sampled >= stratum.amount
         stratum.read_bytes = stratum.stored_bytes if stratum.is_whole else min(stratum.read_bytes, stratum.stored_bytes)
 
-    def time_decoding(self, stratum: Stratum) -> None:
-        """Find out how long decoding takes: of texts in a block as large as those of a conversion, after once."""
+    def time_decoding(self, stratum: Stratum, span: Span) -> None:
+        """Find out what decoding takes, of time and memory: of a block as large as those of a conversion, after others."""
+        if stratum.kind == "table":
+            self._time_rows(stratum, span)
+            return
         blocks = [piece.block for piece in stratum.pieces if piece.block is not None and not piece.num_bad]
-        if stratum.kind == "table" or not blocks:
-            timed = stratum.pieces[1:] or stratum.pieces
-            stratum.unit_s = sum(piece.elapsed_s for piece in timed) / max(1, sum(piece.amount for piece in timed))
+        if not blocks:
             return
         first = blocks[0]
         joined = TextBlock(b"".join(block.data for block in blocks), first.span, first.first_line, first.is_first)
         took: list[float] = []
-        self._measure(stratum, joined)
-        for _ in range(_TIMED):
-            begin = time.perf_counter()
-            try:
-                self.decoder.decode(joined)
-            except DecodeError:  # what is faulty where it stands now
-                took.append(sum(piece.elapsed_s for piece in stratum.pieces))
-                break
-            took.append(time.perf_counter() - begin)
+        trim_heap()
+        try:
+            for _ in range(_TIMED):
+                before, begin = reset_peak(), time.perf_counter()
+                rows = self.decoder.decode(joined)
+                took.append(time.perf_counter() - begin)
+                most = max(0, peak_resident() - before)
+                stratum.work_share = max(stratum.work_share, most / len(joined.data))
+                stratum.row_share = _bytes_of(rows) / len(joined.data)
+        except DecodeError:  # what is faulty where it stands now
+            took.append(sum(piece.elapsed_s for piece in stratum.pieces))
         stratum.unit_s = min(took) / len(joined.data)
 
-    def _measure(self, stratum: Stratum, block: TextBlock) -> None:
-        """Find out how much memory decoding a block takes."""
-        tracemalloc.start()
-        try:
-            rows = self.decoder.decode(block)
-            held, most = tracemalloc.get_traced_memory()
-            stratum.work_share, stratum.row_share = most / len(block.data), held / len(block.data)
-            del rows
-        except DecodeError:
-            pass
-        finally:
-            tracemalloc.stop()
+    def _time_rows(self, stratum: Stratum, span: Span) -> None:
+        """Read the first rows of a table, as many as a conversion takes at once."""
+        number = min(_TIMED_ROWS, max(1, _num_rows(span)))
+        took = []
+        for _ in range(_TIMED - 1):
+            begin = time.perf_counter()
+            rows = next(table_rows(self.decoder, self.storage, span, (0,), number, self.room_bytes), None)
+            took.append(time.perf_counter() - begin)
+        if rows is not None:
+            stratum.unit_s = min(took) / max(1, rows.num_records or max((one.num_rows for one in rows.aligned), default=1))
 
     def _unnumbered(self, stratum: Stratum, span: Span) -> float:
         """Read the first rows of a table of which nobody knows how many it has; return an estimate, by its lines."""

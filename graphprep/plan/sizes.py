@@ -23,8 +23,8 @@ from graphprep.plan.tally import ColumnTally, IdTally, Owner, Tally
 from graphprep.store.assign import order_types
 
 _INDPTR_BYTES = 8
-_MANIFEST_BYTES = 260  # an array
-_METADATA_BYTES = 2000
+_MANIFEST_BYTES = 220  # an array
+_METADATA_BYTES = 1500
 _HEADER_BYTES = 128  # of an array
 _NARROW = 2**32
 _EARLY_HIGH = 2**31
@@ -112,11 +112,15 @@ class _Sizes:
         elif node.has_records:
             rows = self.found.node_rows.get(node.name, 0.0)
             texts = own.are_texts or self.found.node_ids.are_texts
-            kind = "string" if texts else "int64"
+            kind = "string" if texts else "identity" if self._counts(node.name) else "int64"
             self._add(node.name, self.found.count(node.name, rows), kind)
             self.maps[space] = self._map(own, round(rows), kind)
         else:
             self._ends(node, space, own, given)
+
+    def _counts(self, name: str) -> bool:
+        """Return whether the records of a type are 0..n-1 in order, so that raw IDs are typed IDs."""
+        return self.found.are_counted(name) and self.run.options.partition_by == "range"
 
     def _ends(self, node: DeclaredNodes, space: str, own: IdTally, given: int | None) -> None:
         """Settle a type whose nodes are the ends of its edges, or 0..n-1."""
@@ -249,7 +253,8 @@ class _Sizes:
             src, _, dst = _ends_of(name)
             for layout in options.layouts:
                 owner, other = (dst, src) if layout == "csc" else (src, dst)
-                rows, others = (self.nodes[one].value if one in self.nodes else self.total_nodes for one in (owner, other))
+                rows = self.nodes[owner].value if owner in self.nodes else self.total_nodes // max(1, len(self.nodes))
+                others = self.nodes[other].value if other in self.nodes else self.total_nodes
                 sizes["indptr"] += _INDPTR_BYTES * (rows + self.num_parts)
                 sizes["indices"] += number.value * _width(options.index_dtype, others)
                 sizes["edge_ids"] += number.value * _width(options.index_dtype, number.value) if options.edge_ids else 0

@@ -19,6 +19,7 @@ from graphprep.plan.distinct import estimate_distinct
 from graphprep.plan.sample import Piece, Stratum
 
 _SURE = 1.96  # standard errors
+_NEAR = 0.02  # of the number of nodes, from which IDs may seem to be away
 Owner = str | Relation
 
 
@@ -82,13 +83,17 @@ class IdTally:
 
 @dataclass
 class Tally:
-    """All that pieces tell. Counts are those of the whole input."""
+    """All that pieces tell. Counts are those of the whole input.
+
+    ``counted`` has the node types whose records seem to count: their IDs are consecutive in every piece.
+    """
 
     node_rows: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     edges: dict[Relation, float] = field(default_factory=lambda: defaultdict(float))
     columns: dict[tuple[Owner, ColumnKey], ColumnTally] = field(default_factory=lambda: defaultdict(ColumnTally))
     ids: dict[str, IdTally] = field(default_factory=lambda: defaultdict(IdTally))
     node_ids: IdTally = field(default_factory=IdTally)
+    counted: dict[str, IdTally] = field(default_factory=dict)
     num_records: float = 0.0
     num_bad: float = 0.0
     warnings: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -104,6 +109,14 @@ class Tally:
     def num_node_rows(self) -> float:
         """Return the number of rows of nodes."""
         return sum(self.node_rows.values())
+
+    def are_counted(self, name: str) -> bool:
+        """Return whether the records of a node type seem to be 0..n-1, in order."""
+        own, number = self.counted.get(name), self.node_rows.get(name, 0.0)
+        if own is None or own.are_texts:
+            return False
+        error = self.errors.get(name, 0.0) * number
+        return own.low <= error + _NEAR * number and abs(own.high + 1 - number) <= error + _NEAR * number
 
     def count(self, owner: Owner, number: float) -> Estimate:
         """Return a number of rows as an estimate, by how much the pieces differ."""
@@ -151,6 +164,8 @@ def _add_piece(
             found.node_rows[name] += counted * times if nodes.declares else 0
             _share(shares, name, number, counted)
         _add_node_ids(found.node_ids, nodes, times)
+        if len(nodes.type_names) == 1 and nodes.declares:
+            _look_whether_counted(found, nodes)
         _add_columns(found, nodes.columns, nodes.types, nodes.type_names, times)
     if edges is None or not edges.src.size:
         return
@@ -190,6 +205,14 @@ def _add_node_ids(own: IdTally, nodes: RawNodes, times: float) -> None:
         own.num_texts += nodes.num_rows
     else:
         own.add_range(IdRange(int(nodes.ids.min()), int(nodes.ids.max())))
+
+
+def _look_whether_counted(found: Tally, nodes: RawNodes) -> None:
+    name, ids = nodes.type_names[0], nodes.ids
+    own = found.counted.setdefault(name, IdTally())
+    own.are_texts = own.are_texts or isinstance(ids, RawTexts) or bool((np.diff(ids) != 1).any())
+    if not isinstance(ids, RawTexts):
+        own.add_range(IdRange(int(ids[0]), int(ids[-1])))
 
 
 def _has_texts(rows: Any) -> bool:

@@ -176,3 +176,32 @@ def test_json_has_everything(capsys):
     told = json.loads(capsys.readouterr().out)
     assert (told["total_nodes"], told["total_edges"]) == (34, 78)
     assert [one["name"] for one in told["stages"]] == ["plan", "decode", "index", "shuffle", "build", "publish"]
+
+
+def test_a_dry_run_writes_nothing_and_says_the_same(tmp_path, capsys):
+    from graphprep.cli.main import run
+
+    out = tmp_path / "store"
+    assert run(["convert", str(KARATE), str(out), "--dry-run", "--json", "--quiet"]) == 0
+    dry = json.loads(capsys.readouterr().out)
+    assert not list(tmp_path.iterdir())
+    assert [one["folder"] for one in dry["disks"]] == [str(tmp_path), str(tmp_path)]
+    assert run(["plan", str(KARATE), "--json", "--quiet"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    for name in ("num_nodes", "num_edges", "distinct_ids", "store_bytes", "format_flags", "raw_ids", "threads"):
+        assert dry[name] == told[name], name
+    assert run(["convert", "-", str(out), "--dry-run"]) == 2
+
+
+def test_the_report_for_people(capsys):
+    from graphprep.cli.main import run
+
+    args = ["plan", str(KARATE), "--partitions", "2", "--threads", "2", "--memory-limit", "1GiB", "--quiet"]
+    assert run(args) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"{KARATE}: 34 nodes, 78 edges, 2 partitions"
+    assert lines[1].strip().startswith("edges, 1 file, 582 B; looked at all of it in ")
+    assert lines[2:4] == ["  nodes  _N        34", "  edges  _N:_E:_N  78"]
+    assert "  temporary files: none" in lines
+    assert [line.split()[-2:] for line in lines if "--ids" in line] == [["--ids", "dense"]]
+    assert not any("--partitions" in line or "--threads" in line for line in lines)

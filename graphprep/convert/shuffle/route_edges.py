@@ -50,7 +50,7 @@ def route_needs(amounts: Amounts, memory: MemoryPlan, spaces: Mapping[str, NodeM
     are_same = {None}.issuperset(map(attrgetter("rows"), spaces.values()))
     maps = 0 if are_same else Finders.held_bytes(spaces, memory.cap_bytes)
     yield Need("maps", maps, "from raw to typed IDs; of those that do not fit, blocks")
-    group, threads = _group_bytes(memory), memory.threads
+    group, threads = group_bytes(memory), memory.threads
     num_groups = num_in_flight(threads, threads + 1)
     edges = amounts.num_edges * (_END_BYTES + _WORK_BYTES) + 2 * amounts.column_bytes
     yield Need("groups", min(edges, num_groups * group), f"{num_groups} of edges at a time, of {{}}", (group,))
@@ -78,7 +78,7 @@ def route_edges(routing: Routing) -> None:
 def _groups(routing: Routing, ends: Ends) -> Iterator[list[BatchEdges]]:
     """Yield batches, a few at a time: scattering few edges to many buckets costs as much as scattering many."""
     decoded = routing.decoded
-    most_bytes = _group_bytes(routing.memory)
+    most_bytes = group_bytes(routing.memory)
     cells, hashes = decoded.edge_columns.read(0), None if decoded.hashes is None else decoded.hashes.read(0)
     group: list[BatchEdges] = []
     num_edges = num_bytes = 0
@@ -104,7 +104,7 @@ def _groups(routing: Routing, ends: Ends) -> Iterator[list[BatchEdges]]:
         yield group
 
 
-def _group_bytes(memory: MemoryPlan) -> int:
+def group_bytes(memory: MemoryPlan) -> int:
     """Return the bytes of edges that are scattered at once: all that are under way take half of what there is to work with."""
     return 4 * memory.cap_bytes // (3 * memory.threads + 2)  # cap_bytes is a quarter of it
 

@@ -60,7 +60,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class PlannedExport:
-    """An export: the bytes of its files, at least; None where only the target knows."""
+    """An export: the bytes of its files, about; None where only the target knows."""
 
     target: str
     num_bytes: int | None
