@@ -44,7 +44,7 @@ def skewed():
 def test_near_and_within_its_bounds(edges, within):
     true, found = np.unique(edges).size, estimate(edges)
     assert found.value == pytest.approx(true, rel=within)
-    assert found.low * 0.97 <= true <= found.high * 1.03
+    assert found.low * 0.95 <= true <= found.high  # the lower bound is one of edges in any order
 
 
 def test_all_that_was_seen_is_known():
