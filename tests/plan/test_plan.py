@@ -205,3 +205,15 @@ def test_the_report_for_people(capsys):
     assert "  temporary files: none" in lines
     assert [line.split()[-2:] for line in lines if "--ids" in line] == [["--ids", "dense"]]
     assert not any("--partitions" in line or "--threads" in line for line in lines)
+
+
+def test_kernels_that_no_cache_has_are_named(monkeypatch):
+    from graphprep.kernels.compiler import ahead
+
+    monkeypatch.setattr(ahead, "is_missing", lambda _: False)
+    planned = graphprep.plan(KARATE)
+    assert (planned.missing_kernels, planned.compile_s) == ((), 0.0)
+    monkeypatch.setattr(ahead, "is_missing", lambda _: True)
+    planned = graphprep.plan(KARATE)
+    assert any("_place" in name for name in planned.missing_kernels)
+    assert planned.compile_s > len(planned.missing_kernels) / 2
