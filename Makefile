@@ -7,7 +7,7 @@ RUN := .venv/bin/python
 CLIENTS := torch==2.13.0 torch-geometric==2.8.1
 PEERS := deepgnn-ge==0.1.66 graphlearn-torch==0.2.4
 
-.PHONY: help python setup core clients services test-clients test-services test-gpu demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels bench-gpu bench-scaling sanitize-gpu docs wheel signatures clean
+.PHONY: help python setup core clients services test-clients test-services test-faults test-gpu demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels bench-gpu bench-scaling sanitize-gpu docs wheel signatures clean
 
 help:
 	@echo "make setup    install graphprep and its tools into .venv"
@@ -17,6 +17,7 @@ help:
 	@echo "make test-clients  the tests with the trainers' own loaders, also those that take gigabytes to install"
 	@echo "make services install the servers of the tests with a real S3 server and a real HDFS: Debian's packages, as root"
 	@echo "make test-services  these tests; a server that does not come up is a failure"
+	@echo "make test-faults  500 runs on storage that fails, each by a seed; make test takes a tenth"
 	@echo "make test-gpu what computes on a GPU, on one; a GPU that is missing is a failure"
 	@echo "make lint     ruff, mypy and the direction of imports"
 	@echo "make coverage the tests, and which lines they reach"
@@ -81,6 +82,9 @@ services: setup
 
 test-services: services
 	@GRAPHPREP_REQUIRE_SERVICES=1 $(RUN) -m pytest -n 2 --dist loadgroup --quiet tests/services $(PYTEST_FLAGS)
+
+test-faults: setup
+	@GRAPHPREP_FAULT_SCHEDULES=$(or $(N),500) $(RUN) -m pytest --quiet tests/faults $(PYTEST_FLAGS)
 
 # The kernels' contract, the golden suite, commands and functions over arrays on a GPU: docs/cuda.md.
 test-gpu: setup

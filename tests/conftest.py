@@ -77,6 +77,12 @@ def warm_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
+def unhurried_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let requests that failed be tried again at once."""
+    monkeypatch.setattr("graphprep.storage.retries._WAITS_S", (0, 0, 0, 0))
+
+
+@pytest.fixture(autouse=True)
 def untimed_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let lines of the log, which tests compare, begin with no time."""
     monkeypatch.setattr("graphprep.cli.progress.log_stamp", str)

@@ -13,6 +13,7 @@ from typing import Any
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.shown.texts import display_url, keep_secret
 from graphprep.storage.faults import plain_words, storage_error
+from graphprep.storage.retries import Retrying
 
 LOCAL_PROTOCOLS = ("file", "local")
 URL = re.compile(r"([A-Za-z][A-Za-z0-9+._-]*)((?:::[A-Za-z][A-Za-z0-9+._-]*)*)://")
@@ -96,9 +97,9 @@ class Drivers:
                     raise _missing_driver(ImportError("install hdfs-native"), url) from error
                 raise
             if id(fs) not in self._met:  # drivers are shared by all runs of a process
-                self._met[id(fs)] = fs
+                self._met[id(fs)] = fs if protocol_of(url) == "memory" else Retrying(fs)
                 fs.invalidate_cache()
-        return fs, target
+        return self._met[id(fs)], target
 
     def options_for(self, url: str) -> dict[str, Any]:
         """Return the driver's options for a URL; of a chain, those of each protocol under its name."""

@@ -14,6 +14,7 @@ from graphprep.model.errors import StorageError
 from graphprep.storage.drivers import protocol_of, protocols_of
 from graphprep.storage.faults import display_url, error_code, plain_words
 from graphprep.storage.read.pins import AGAIN, CHANGED, Pin, check_same
+from graphprep.storage.retries import retried
 
 MOST_FETCHES = 8  # at a time: where one connection gives 80 MB/s, eight fill a fast network
 _LEAST_PIECE = 256 << 10  # a request costs tens of milliseconds whatever it brings
@@ -39,17 +40,20 @@ class RemoteFile:
 
     def fetch(self, start: int, stop: int) -> bytes:
         """Return bytes [start, stop), all of them. Raises StorageError where the file has changed or ends before."""
+
+        def fetch() -> bytes:
+            data = bytes(self._by_range(start, stop) if self._by_range else self._by_handle(start, stop))
+            if len(data) != stop - start:
+                raise ShortReadError(start + len(data))
+            return data
+
         try:
             with plain_words(self.url):
-                data = bytes(self._by_range(start, stop) if self._by_range else self._by_handle(start, stop))
+                return whole_range(fetch, self.url, self.pin.size)
         except StorageError as error:
             if error_code(error.__cause__ or error) not in ("PreconditionFailed", "412"):
                 raise
             raise StorageError(CHANGED, place=error.place, fix=AGAIN) from error
-        if len(data) != stop - start:
-            message = f"the file ended after {start + len(data)} of {self.pin.size} bytes"
-            raise StorageError(message, place=display_url(self.url), fix=AGAIN)
-        return data
 
     def check(self) -> None:
         """Raise StorageError where the file is no longer what it was when it was opened."""
@@ -70,10 +74,28 @@ class RemoteFile:
             handle = self._handles.pop()
         except IndexError:
             handle = self._fs.open(self._target, "rb")
-        handle.seek(start)
-        data = read_fully(handle, stop - start)
+        try:
+            handle.seek(start)
+            data = read_fully(handle, stop - start)
+        except Exception:
+            with contextlib.suppress(Exception):
+                handle.close()
+            raise
         self._handles.append(handle)
         return data
+
+
+class ShortReadError(ConnectionError):
+    """A range of a file that came to its end at byte ``args[0]`` of the file, before the range's own."""
+
+
+def whole_range(fetch: Callable[[], bytes], url: str, size: int) -> bytes:
+    """Return what ``fetch`` does, which is tried again where a range comes short. Raises StorageError where it always does."""
+    try:
+        return retried(fetch)
+    except ShortReadError as error:
+        message = f"the file ended after {error.args[0]} of {size} bytes"
+        raise StorageError(message, place=display_url(url), fix=AGAIN) from None
 
 
 def can_range(fs: Any, url: str) -> bool:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
@@ -226,7 +226,7 @@ class Storage:
 
         A range is shorter where the file ends before.
         """
-        from graphprep.storage.read.ranges import cut_range, read_fully
+        from graphprep.storage.read.ranges import ShortReadError, cut_range, read_fully, whole_range
 
         path = self._readable_path(url, is_whole=True)
         if path is not None:
@@ -238,9 +238,17 @@ class Storage:
             return found
         fs, target = self.filesystem(url)
 
+        size = self._pins[url].size if url in self._pins else 0
+
+        def fetch_once(start: int, stop: int) -> bytes:
+            data = _fetch_range(fs, target, start, stop)
+            if start + len(data) < min(stop, size):
+                raise ShortReadError(start + len(data))
+            return data
+
         def fetch(start: int, stop: int) -> bytes:
             with plain_words(url):
-                return _fetch_range(fs, target, start, stop)
+                return whole_range(partial(fetch_once, start, stop), url, size)
 
         pieces = [cut_range(start, stop) for start, stop in ranges]
         if len(pieces) == 1 and len(pieces[0]) == 1:

@@ -231,7 +231,10 @@ def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> Mapping[s
     try:
         storage.refuse_stream(metadata)
         value = json.loads(storage.read_bytes(metadata))
-    except (StorageError, ValueError, RecursionError):
+    except (StorageError, ValueError, RecursionError) as error:
+        is_told = isinstance(error.__cause__, FileNotFoundError | IsADirectoryError | NotADirectoryError)
+        if isinstance(error, StorageError) and not is_told and not storage.is_local(out):  # nobody could look
+            raise
         value = None
     is_left = False
     if value is None and not storage.is_local(out):
