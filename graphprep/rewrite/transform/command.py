@@ -32,7 +32,6 @@ from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.checked_ids import CheckingStore
 from graphprep.store.items import check_arrays
 from graphprep.store.room import DiskNeed, compare_disk
-from graphprep.store.write import provenance
 
 if TYPE_CHECKING:
     from graphprep.convert.pipeline import Converted
@@ -73,7 +72,7 @@ def transform(
             _Folder(stack, run.tmp_dir),
             run.ledger,
             run.reporter,
-            lambda: provenance(inputs, run.storage, run.elapsed_s, run.device.name),
+            lambda: run.provenance(inputs, operations=[" ".join([name, *arguments]) for name, arguments in operations]),
             run.check_source,
         )
         metadata = chain.run(operations, writer)
