@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _of_kernels = partial(option, "Kernels")
 
 
-@with_groups(later=(ReportFlags,))
+@with_groups()
 def kernels(
     *,
     action: Annotated[
