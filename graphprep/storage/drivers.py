@@ -19,9 +19,16 @@ LOCAL_PROTOCOLS = ("file", "local")
 URL = re.compile(r"([A-Za-z][A-Za-z0-9+._-]*)((?:::[A-Za-z][A-Za-z0-9+._-]*)*)://")
 # fsspec knows these by several names; an option given for one of them holds for all.
 _ALIASES = {"s3a": "s3", "gs": "gcs", "https": "http", "az": "abfs", "abfss": "abfs", "viewfs": "hdfs"}
-_EXTRAS = {"http": "http", "s3": "s3", "hdfs": "hdfs"}
+_EXTRAS = {name: name for name in ("http", "s3", "hdfs", "webhdfs")} | {"sftp": "sftp", "ssh": "sftp", "smb": "smb"}
 _PACKAGES = {"s3fs": "s3", "hdfs-native": "hdfs", "hdfs_native": "hdfs", "aiohttp": "http", "requests": "http"}
-_INSTALLS: dict[str | None, str] = {"http": "aiohttp requests", "s3": "s3fs", "hdfs": "hdfs-native"}
+_INSTALLS: dict[str | None, str] = {
+    "http": "aiohttp requests",
+    "s3": "s3fs",
+    "hdfs": "hdfs-native",
+    "webhdfs": "requests",
+    "sftp": "paramiko",
+    "smb": "smbprotocol",
+}
 _SECRET = re.compile(r"secret|passw|credential|signature|connection_string|(key|token|sas)$", re.IGNORECASE)
 _HADOOP = frozenset({"HADOOP_CONF_DIR", "HADOOP_HOME"})
 _HDFS_ATTEMPTS = "dfs.client.failover.max.attempts"

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from golden.golden_cases import GOLDEN, SAMPLE_DATA, read_store
 
+from graphprep.cli.main import run
 from graphprep.convert.pipeline import convert
 from graphprep.decoders import registry
 from graphprep.model.errors import DataError, DecodeError, GraphprepError
@@ -236,3 +237,29 @@ def test_one_type_has_numbers_or_names_not_both(tmp_path, monkeypatch, names_fir
         f"{tmp_path}/2: raw IDs of node type 'n' are {words[0]} here, but {words[1]} in {tmp_path}/1\n"
         "  fix: read them all as strings with --id-type string, or make them alike in the files"
     )
+
+
+@pytest.mark.parametrize(
+    ("url", "modules", "packages"),
+    [
+        ("gs://b/a", ["gcsfs"], "gcsfs"),
+        ("abfs://c@a/x", ["adlfs"], "adlfs"),
+        ("az://c/x", ["adlfs"], "adlfs"),
+        ("webhdfs://h:1/a", ["requests"], "requests"),
+        ("http://127.0.0.1:9/a", ["aiohttp", "requests"], "aiohttp requests"),
+        ("sftp://h/a", ["paramiko"], "paramiko"),
+        ("ssh://h/a", ["paramiko"], "paramiko"),
+        ("smb://h/a/b", ["smbclient"], "smbprotocol"),
+    ],
+)
+def test_a_driver_that_is_missing_is_told_with_what_to_install(url, modules, packages, monkeypatch, capsys):
+    scheme = url.partition("://")[0]
+    registered = sys.modules["fsspec.registry"]
+    monkeypatch.delitem(registered._registry, scheme, raising=False)
+    for name in [one for one in sys.modules if one.startswith("fsspec.implementations.")]:
+        monkeypatch.delitem(sys.modules, name)
+    for module in modules:
+        monkeypatch.setitem(sys.modules, module, None)
+    assert run(["info", url]) == 2
+    error = f"error: {url}: the driver for {scheme}:// is not installed\n  fix: pip install {packages}\n"
+    assert capsys.readouterr().err == error
