@@ -25,6 +25,7 @@ from graphprep.plan.sample import Stratum, take_samples
 from graphprep.plan.sizes import GraphSizes, measure, spills
 from graphprep.plan.tally import tally
 from graphprep.storage.read.urls import STDIN
+from graphprep.storage.write.publish import check_store_place
 from graphprep.store.room import find_folders, folder_beside, free_bytes
 
 _ARROW_BYTES = 44 << 20  # Arrow, and what its pool keeps
@@ -48,6 +49,8 @@ def plan(
         raise UsageError("stdin cannot be sampled: what is read of it is gone", place=STDIN, fix="write it to a file first")
     tmp_dir = options.run.tmp_dir or (folder_beside(out) if out is not None else None)
     with begin_run(inputs, () if out is None else (out,), options, tmp_dir, reporter) as run:
+        if out is not None:
+            check_store_place(run.storage, out.rstrip("/") or out, options.overwrite)
         known = look(run.inputs, options, run.storage, run.memory, run.ledger, (out, tmp_dir))
         settings, compiled = decode_settings(run, known), compilations.elapsed_s
         strata = take_samples(run, known.input)

@@ -193,6 +193,20 @@ def test_a_dry_run_writes_nothing_and_says_the_same(tmp_path, capsys):
     assert run(["convert", "-", str(out), "--dry-run"]) == 2
 
 
+def test_a_dry_run_refuses_the_place_that_a_run_would_refuse(tmp_path):
+    (tmp_path / "mine").write_text("kept")
+    told = []
+    for function in (graphprep.plan, graphprep.convert):
+        with pytest.raises(UsageError) as error:
+            function(KARATE, out=tmp_path)
+        told.append(str(error.value))
+    assert (
+        told[0]
+        == told[1]
+        == f"{tmp_path}: the output exists\n  fix: choose another name: it is no store, and is never replaced"
+    )
+
+
 def test_the_report_for_people(capsys):
     from graphprep.cli.main import run
 

@@ -113,21 +113,13 @@ class StoreWriter:
 
     def __init__(self, storage: Storage, out: str, overwrite: bool = False) -> None:
         out = out.rstrip("/") or out
-        if not out:
-            raise UsageError("the output has no name", fix="name the folder to write")
-        if out == STDIN:
-            raise UsageError(
-                "a store is a folder, and cannot go to stdout", place=out, fix="name the folder to write, or a URL"
-            )
+        exists, self.replaced = check_store_place(storage, out, overwrite)
         self._out = out
         self._storage = storage
         self._published = False
         self.sinks: set[Sink] = set()
         self.num_bytes = 0
         self.lock = threading.Lock()
-        _refuse_inside(out)
-        exists = storage.is_taken(out)
-        self.replaced = _check_replaceable(storage, out, overwrite) if exists else None
         try:
             self._target: Target = target_for(storage, out, exists, takes_over=overwrite)
         except Exception as error:
@@ -220,6 +212,20 @@ def _refuse_inside(out: str) -> None:
         if isinstance(value, dict) and value.get("format") == STORE_FORMAT:
             message = f"lies in the store {display_url(str(folder))}"
             raise UsageError(message, place=display_url(out), fix="name a folder beside that store")
+
+
+def check_store_place(storage: Storage, out: str, overwrite: bool) -> tuple[bool, Mapping[str, Any] | None]:
+    """Return whether something is at ``out``, and the metadata.json of a store there that is to be replaced; write nothing.
+
+    Raises UsageError where a store cannot go there.
+    """
+    if not out:
+        raise UsageError("the output has no name", fix="name the folder to write")
+    if out == STDIN:
+        raise UsageError("a store is a folder, and cannot go to stdout", place=out, fix="name the folder to write, or a URL")
+    _refuse_inside(out)
+    exists = storage.is_taken(out)
+    return exists, _check_replaceable(storage, out, overwrite) if exists else None
 
 
 def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> Mapping[str, Any] | None:
