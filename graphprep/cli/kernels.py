@@ -21,7 +21,10 @@ def kernels(
     *,
     action: Annotated[
         Literal["list", "build", "clean"],
-        typer.Argument(help="Tell where each kernel's code is, compile what is missing, or remove what was kept."),
+        typer.Argument(
+            metavar="list|build|clean",
+            help="Tell where each kernel's code is, compile what is missing, or remove what was kept.",
+        ),
     ],
     report_flags: ReportFlags,
     jobs: Annotated[int, _of_kernels("Processes that compile at once; 0 means one a core.", metavar="N")] = 0,
