@@ -86,7 +86,7 @@ def take_entries(order: Any, positions: Any, values: Any, first: int, out: Any) 
     _take_entries(order, positions, values, first, out)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _find_bounds(order, nodes, indptr, first, num_edges, starts, degrees):
     for j in range(nodes.size if order is None else order.size):
         i = j if order is None else order[j]
@@ -99,7 +99,7 @@ def _find_bounds(order, nodes, indptr, first, num_edges, starts, degrees):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _take_entries(order, positions, values, first, out):
     if order is None:
         for i in range(positions.size):
@@ -114,7 +114,7 @@ def _salt(time):
     return (uint64(time) ^ (uint64(time) >> _HALF)) & _LOW
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _draw_uniform(nodes, times, flows, keys, starts, degrees, offsets, replace, positions):
     """Floyd's algorithm; of a bounded number by Lemire's multiplication, that rejects what would not be uniform."""
     for i in range(nodes.size):
@@ -157,7 +157,7 @@ def _draw_uniform(nodes, times, flows, keys, starts, degrees, offsets, replace, 
             positions[k] = chosen
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _draw_chosen(
     order, at, nodes, times, flows, keys, starts, degrees, offsets, fanout, replace, weights, stamps, held, positions, counts
 ):
@@ -215,7 +215,7 @@ def _uniform(draw, node, salt, key):
     return (float((high << uint64(21)) | (low >> uint64(11))) + 1.0) * _TO_DOUBLE
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _draw_by_alias(held, num, size, node, salt, key, start, positions, begin):
     """Alias tables (Vose 1991): held[1] becomes the probability of each entry, held[2] its alias; held[3] is the stacks."""
     total = 0.0
@@ -252,7 +252,7 @@ def _draw_by_alias(held, num, size, node, salt, key, start, positions, begin):
         positions[begin + draw] = start + int(held[0, entry])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _draw_by_jumps(held, num, size, node, salt, key, start, positions, begin):
     """A-ExpJ: Efraimidis, Spirakis, "Weighted random sampling with a reservoir", 2006; held[2] has the logarithms of keys."""
     draw = 0
