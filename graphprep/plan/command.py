@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 
 from graphprep.convert.decoded.rows import IdSpaces
-from graphprep.convert.read.plan import Planned
+from graphprep.convert.index.partition_file import look_at_parts, outside
+from graphprep.convert.read.plan import Plan, Planned
 from graphprep.convert.read.plan import plan as look
 from graphprep.convert.run import Run, begin_run, decode_settings
 from graphprep.engine.budget import trim_heap
@@ -16,6 +17,7 @@ from graphprep.model.errors import UsageError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.options.plan import DiskRoom, PlanReport
 from graphprep.model.protocols import Reporter
+from graphprep.model.shown.texts import display_url
 from graphprep.plan.exports import plan_exports
 from graphprep.plan.guesses import guesses
 from graphprep.plan.kernels import COMPILE_S, IMPORT_S, missing_kernels
@@ -23,10 +25,11 @@ from graphprep.plan.memory import MemoryRoom
 from graphprep.plan.rates import probe, stage_seconds
 from graphprep.plan.sample import Stratum, take_samples
 from graphprep.plan.sizes import GraphSizes, measure, spills
-from graphprep.plan.tally import tally
+from graphprep.plan.tally import Tally, tally
 from graphprep.storage.read.urls import STDIN
 from graphprep.storage.write.publish import check_store_place
-from graphprep.store.room import find_folders, folder_beside, free_bytes
+from graphprep.store.assign import method_name
+from graphprep.store.room import check_parts, find_folders, folder_beside, free_bytes
 
 _ARROW_BYTES = 44 << 20  # Arrow, and what its pool keeps
 
@@ -57,7 +60,8 @@ def plan(
         compiled = compilations.elapsed_s - compiled
         spaces = IdSpaces(known.input.sources)
         found = tally(strata, spaces.of_end)
-        sizes = measure(run, known.input.sources, found, settings, _num_parts(run, known.input))
+        num_parts, parts_at_least = _count_parts(run, known, found)
+        sizes = measure(run, known.input.sources, found, settings, num_parts)
         seconds = stage_seconds(run, sizes, strata, probe())
         trim_heap()
         code = _code_bytes(strata)
@@ -75,7 +79,8 @@ def plan(
             num_nodes=sizes.num_nodes,
             num_edges=sizes.num_edges,
             distinct_ids=sizes.distinct_ids,
-            num_parts=sizes.shape.num_parts,
+            num_parts=num_parts,
+            parts_at_least=parts_at_least,
             raw_ids=sizes.raw_ids,
             stages=room.stages(seconds.__getitem__),
             memory_limit_bytes=run.memory.limit_bytes,
@@ -93,9 +98,22 @@ def plan(
         )
 
 
-def _num_parts(run: Run, planned: Planned) -> int:
-    """Return the number of partitions; a file of assignments may ask for another one."""
-    return run.options.partitions or 1
+def _count_parts(run: Run, known: Plan, found: Tally) -> tuple[int, bool]:
+    """Return the number of partitions, and whether it is the least: of a large file of assignments only the beginning is read.
+
+    Raises what ``convert`` raises for what was read of it.
+    """
+    options, sources = run.options, known.input.sources
+    if method_name(options.partition_by) != "file":
+        return options.partitions or 1, False
+    names = dict.fromkeys([*(node.name for node in sources.node_types), *found.node_rows])
+    highest = look_at_parts(run.storage, options.partition_by, names)
+    if options.partitions is None:
+        check_parts(highest.part + 1, display_url(options.partition_by), sources, options, known.room)
+        return highest.part + 1, not highest.is_known
+    if highest.part >= options.partitions:
+        raise outside(highest.part, options.partitions, highest.place)
+    return options.partitions, False
 
 
 def _code_bytes(strata: Sequence[Stratum]) -> int:

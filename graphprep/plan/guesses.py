@@ -12,6 +12,7 @@ from graphprep.engine.budget import format_size
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.options.plan import Guess
 from graphprep.plan.sizes import GraphSizes
+from graphprep.store.assign import method_name
 
 _BLANKS = "blanks"
 
@@ -69,7 +70,7 @@ def _of_ids(options: ConvertOptions, sizes: GraphSizes) -> Iterator[Guess]:
 
 def _of_run(run: Run, sizes: GraphSizes) -> Iterator[Guess]:
     options = run.options
-    if options.partitions is None:
+    if options.partitions is None and method_name(options.partition_by) != "file":  # which says it itself
         yield Guess("partitions", f"{sizes.shape.num_parts} by {options.partition_by}", f"--partitions {sizes.shape.num_parts}")
     if options.index_dtype == "auto":
         most = max((one.value for one in (*sizes.num_nodes.values(), *sizes.num_edges.values())), default=0)

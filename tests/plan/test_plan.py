@@ -5,10 +5,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import graphprep
-from graphprep.model.errors import DataError, StorageError, UsageError
+from graphprep.convert.index import partition_file
+from graphprep.model.errors import DataError, GraphprepError, StorageError, UsageError
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
 KARATE = SAMPLES / "karate/karate.csv"
@@ -167,6 +170,55 @@ def test_guesses_are_what_the_flags_fix(tmp_path):
     assert flags["column of the sources"] == "--src-col source"
     again = graphprep.plan(KARATE, format="edges", partitions=1, ids="dense", memory_limit="1GiB", threads=1)
     assert {"format", "partitions", "nodes", "memory limit", "threads"}.isdisjoint(one.what for one in again.guesses)
+
+
+def write_parts(path, parts, kind):
+    if kind == "parquet":
+        pq.write_table(pa.table({"id": np.arange(len(parts)), "part": parts}), path)
+    elif kind == "parmetis":
+        path.write_text("".join(f"{node} {part}\n" for node, part in reversed(list(enumerate(parts)))))
+    else:
+        path.write_text("".join(f"{part}\n" for part in parts))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["lines", "parmetis", "parquet"])
+def test_a_file_of_assignments_says_how_many_partitions_there_are(kind, tmp_path):
+    parts = [node % 3 for node in range(34)]
+    planned, done = both(KARATE, tmp_path / "out", partition_by=str(write_parts(tmp_path / "parts", parts, kind)))
+    assert (planned.num_parts, planned.parts_at_least) == (3, False)
+    assert len(list((tmp_path / "out").glob("part-*"))) == done.num_parts == 3
+    assert "partitions" not in [one.what for one in planned.guesses]
+    assert planned.card().title == planned.title() == f"{KARATE}: 34 nodes, 78 edges, 3 partitions"
+
+
+def test_a_folder_of_assignments(tmp_path):
+    for name, most in (("0", 2), ("1", 5), ("2", 1), ("another", 90)):
+        (tmp_path / f"{name}.txt").write_text("0\n" * 3 + f"{most}\n")
+    planned = graphprep.plan(SAMPLES / "shop/shop.jsonl", partition_by=str(tmp_path))
+    assert (planned.num_parts, planned.parts_at_least) == (6, False)
+
+
+def test_of_a_large_file_of_assignments_the_beginning_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(partition_file, "_LOOKED_AT", 32)
+    file = write_parts(tmp_path / "parts", [0] * 8 + [1] + [0] * 24 + [3], "lines")
+    planned, done = both(KARATE, tmp_path / "out", partition_by=str(file))
+    assert (planned.num_parts, planned.parts_at_least, done.num_parts) == (2, True, 4)
+    assert planned.title() == f"{KARATE}: 34 nodes, 78 edges, at least 2 partitions"
+    pq.write_table(pa.table({"id": np.arange(34), "part": [0, 1] * 17}), file, write_statistics=False)
+    planned = graphprep.plan(KARATE, partition_by=str(file))
+    assert (planned.num_parts, planned.parts_at_least) == (2, True)
+
+
+@pytest.mark.parametrize(("text", "partitions"), [("0\n" * 33 + "2\n", 2), ("0\nx\n", None), ("0\n" * 33 + "99999999\n", None)])
+def test_a_file_of_assignments_that_convert_refuses(text, partitions, tmp_path):
+    (tmp_path / "parts.txt").write_text(text)
+    told = []
+    for function, out in ((graphprep.plan, {}), (graphprep.convert, {"out": tmp_path / "store"})):
+        with pytest.raises(GraphprepError) as error:
+            function(KARATE, partition_by=str(tmp_path / "parts.txt"), partitions=partitions, memory_limit="512MiB", **out)
+        told.append((type(error.value), str(error.value)))
+    assert told[0] == told[1]
 
 
 def test_json_has_everything(capsys):

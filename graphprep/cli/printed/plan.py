@@ -14,11 +14,7 @@ from graphprep.model.shown.texts import display_url, hide_secrets, json_text, pr
 
 def report_text(report: PlanReport, *, every: bool = False) -> str:
     """Write the report; ``every``: with all types, and the entries of the memory ledger."""
-    shown = ", ".join(map(display_url, report.inputs)) or "tables"
-    about = "" if report.read_bytes >= report.input_bytes else "about "
-    sizes = [count(report.total_nodes, "node"), count(report.total_edges, "edge"), count(report.num_parts, "partition")]
-    lines = [f"{shown}: {about}{', '.join(sizes)}"]
-    lines += [f"  {_looked_at(report)}"]
+    lines = [report.title(), f"  {_looked_at(report)}"]
     lines += [*_types(report, every), "", "  time, memory by stage", *_stages(report), f"  {_peak(report)}"]
     if every:
         lines += ["", "  memory ledger: likely, at most", *_ledger(report)]

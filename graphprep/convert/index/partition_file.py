@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.text.texts import repeats_in_order, sort_texts
 from graphprep.model.errors import DataError, StorageError
-from graphprep.model.protocols import Span
+from graphprep.model.protocols import Span, TextBlock
 from graphprep.model.schema import path_name
 from graphprep.storage.read.spans import place_of, text_blocks
 from graphprep.store.assign import (
@@ -25,6 +26,16 @@ if TYPE_CHECKING:
     from graphprep.storage.read.urls import Storage
 
 _FIX = "write one partition number >= 0 a line"
+_COLUMNS_FIX = "give the file the columns id (raw ID) and part"
+_LOOKED_AT = 4 << 20  # bytes of a file, where no more than its beginning is read
+
+
+class Highest(NamedTuple):
+    """The highest partition number that was found, and the file it is in; unless ``is_known``, there may be higher ones."""
+
+    part: int
+    place: str
+    is_known: bool
 
 
 def find_partition_function(
@@ -69,11 +80,15 @@ def read_partition_file(
     every = [*tables.values(), *([] if homogeneous is None else [homogeneous])]
     highest = max((int(table.parts.max()) for table in every if table.parts.size), default=0)
     if num_parts is not None and highest >= num_parts:
-        place = next(table.place for table in every if table.parts.size and table.parts.max() == highest)
-        raise DataError(
-            f"partition {highest} is outside [0, {num_parts})", place=place, fix="raise --partitions, or correct the file"
-        )
+        raise outside(highest, num_parts, next(one.place for one in every if one.parts.size and one.parts.max() == highest))
     return PartitionFunction("file", num_parts or highest + 1, seed, tables, homogeneous)
+
+
+def outside(highest: int, num_parts: int, place: str) -> DataError:
+    """Word that a file has a partition number that is too high."""
+    return DataError(
+        f"partition {highest} is outside [0, {num_parts})", place=place, fix="raise --partitions, or correct the file"
+    )
 
 
 def _type_file(storage: Storage, folder: str, name: str) -> str:
@@ -90,27 +105,59 @@ def _read_table(storage: Storage, url: str) -> PartTable:
     if storage.head(url, 4) == b"PAR1":
         return _read_parquet(storage, url)
     pieces: list[NDArray[np.int64]] = []
-    width = 0
     for block in text_blocks(storage, Span(url)):
-        at, rows = 0, []
-        for line in block.data.split(b"\n"):
-            words = line.split()
-            width = width or len(words)
-            if (
-                words
-                and all(map(bytes.isdigit, words))
-                and len(words) == width <= 2
-                and len(words[-1]) < 10
-                and len(words[0]) < 19
-            ):
-                rows.append([int(word) for word in words])
-            elif at < len(block.data):
-                found = line.strip(b" \t\r").decode(errors="replace")
-                raise DataError(f"expected a partition number, found {found!r}", place=place_of(block, at), fix=_FIX)
-            at += len(line) + 1
-        pieces.append(np.array(rows, np.int64).reshape(-1, width))
-    found_rows = np.concatenate(pieces) if pieces else np.zeros((0, 1), np.int64)
-    return PartTable(url, found_rows[:, 0] if width < 2 else _by_node(found_rows, url))
+        pieces.append(_read_rows(block, pieces[0].shape[1] if pieces else 0))
+    rows = np.concatenate(pieces) if pieces else np.zeros((0, 1), np.int64)
+    return PartTable(url, rows[:, 0] if rows.shape[1] < 2 else _by_node(rows, url))
+
+
+def _read_rows(block: TextBlock, width: int) -> NDArray[np.int64]:
+    """Return the numbers of each line, ``width`` of them (0: as many as the first line has): int64[k, width]."""
+    at, rows = 0, []
+    for line in block.data.split(b"\n"):
+        words = line.split()
+        width = width or len(words)
+        if words and all(map(bytes.isdigit, words)) and len(words) == width <= 2 and len(words[-1]) < 10 and len(words[0]) < 19:
+            rows.append([int(word) for word in words])
+        elif at < len(block.data):
+            found = line.strip(b" \t\r").decode(errors="replace")
+            raise DataError(f"expected a partition number, found {found!r}", place=place_of(block, at), fix=_FIX)
+        at += len(line) + 1
+    return np.array(rows, np.int64).reshape(-1, width)
+
+
+def look_at_parts(storage: Storage, url: str, type_names: Iterable[str]) -> Highest:
+    """Return the highest partition number of footers and of the first few MiB of texts. Raises what reading these raises."""
+    files = [_type_file(storage, url, name) for name in type_names] if storage.is_dir(url) else [url]
+    found = [_highest_of(storage, file) for file in files]
+    top = max(found, key=lambda one: one.part, default=Highest(0, url, is_known=True))
+    return top._replace(is_known=all(one.is_known for one in found))
+
+
+def _highest_of(storage: Storage, url: str) -> Highest:
+    if storage.head(url, 4) == b"PAR1":
+        return _highest_of_parquet(storage, url)
+    blocks = text_blocks(storage, Span(url), _LOOKED_AT)
+    first = next(blocks, None)
+    highest = 0 if first is None else int(_read_rows(first, 0)[:, -1].max(initial=0))
+    return Highest(highest, url, is_known=next(blocks, None) is None)
+
+
+def _highest_of_parquet(storage: Storage, url: str) -> Highest:
+    import pyarrow.parquet as pq
+
+    with storage.open(url) as handle:
+        file = pq.ParquetFile(handle, buffer_size=_LOOKED_AT)
+        if "part" not in file.schema_arrow.names:
+            raise DataError("no column 'part'", place=url, fix=_COLUMNS_FIX)
+        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+        parts = [group.column(at) for group in groups for at in range(group.num_columns)]
+        told = [one.statistics for one in parts if one.path_in_schema == "part"]
+        if all(one is not None and one.has_min_max for one in told):
+            return Highest(max((int(one.max) for one in told), default=0), url, is_known=True)
+        first = next(file.iter_batches(_LOOKED_AT // 8, columns=["part"]))
+        highest = int(_parts(first.column(0), url).max(initial=0))
+        return Highest(highest, url, is_known=len(first) == file.metadata.num_rows)
 
 
 def _by_node(rows: NDArray[np.int64], url: str) -> NDArray[np.int64]:
@@ -129,7 +176,7 @@ def _read_parquet(storage: Storage, url: str) -> PartTable:
         table = pq.read_table(handle)
     for column in ("id", "part"):
         if column not in table.column_names:
-            raise DataError(f"no column {column!r}", place=url, fix="give the file the columns id (raw ID) and part")
+            raise DataError(f"no column {column!r}", place=url, fix=_COLUMNS_FIX)
     parts = _parts(table.column("part"), url)
     ids = _raw_ids(table.column("id"), url)
     order = ids.order()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from graphprep.model.shown.results import Card, Showable, type_rows
-from graphprep.model.shown.texts import count, duration, size
+from graphprep.model.shown.texts import count, display_url, duration, size
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ class PlanReport(Showable):
     """What a conversion will be like.
 
     ``read_bytes`` of ``input_bytes`` were looked at. ``distinct_ids``: how many IDs occur, by node type; ``num_nodes`` differs
-    where all of 0..n-1 are nodes. ``store_bytes`` are those of files, by kind. ``missing_kernels`` are to be compiled, which
+    where all of 0..n-1 are nodes. ``parts_at_least``: a file of assignments, of which only the beginning was looked at, may ask
+    for more than ``num_parts``. ``store_bytes`` are those of files, by kind. ``missing_kernels`` are to be compiled, which
     takes ``compile_s``; ``compiled_s`` is what compiling took while samples were decoded.
     """
 
@@ -95,6 +96,7 @@ class PlanReport(Showable):
     num_edges: Mapping[str, Estimate]
     distinct_ids: Mapping[str, Estimate]
     num_parts: int
+    parts_at_least: bool
     raw_ids: Mapping[str, str]
     stages: tuple[PlannedStage, ...]
     memory_limit_bytes: int
@@ -140,11 +142,16 @@ class PlanReport(Showable):
         """Return the most memory that any stage declares."""
         return max(one.most_bytes for one in self.stages)
 
+    def title(self) -> str:
+        """Say in one line how large the graph is: about, unless all of the input was looked at."""
+        about = "" if self.read_bytes >= self.input_bytes else "about "
+        parts = f"{'at least ' * self.parts_at_least}{count(self.num_parts, 'partition')}"
+        shown = ", ".join(map(display_url, self.inputs)) or "tables"
+        return f"{shown}: {about}{count(self.total_nodes, 'node')}, {count(self.total_edges, 'edge')}, {parts}"
+
     def card(self) -> Card:
         """See ``Showable``."""
-        sizes = f"{count(self.total_nodes, 'node')}, {count(self.total_edges, 'edge')}, {count(self.num_parts, 'partition')}"
-        title = f"{', '.join(self.inputs) or 'tables'}: about {sizes}"
         nodes, edges = ({name: one.value for name, one in counts.items()} for counts in (self.num_nodes, self.num_edges))
         peak = size(self.peak_stage.likely_bytes)
         work = f"about {duration(self.convert_s)}, peak memory {peak}, store {size(self.output_bytes)}"
-        return Card(title, type_rows(nodes, edges), (work, *(f"note: {one}" for one in self.notes)))
+        return Card(self.title(), type_rows(nodes, edges), (work, *(f"note: {one}" for one in self.notes)))
