@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from graphprep.against.compare import Comparison, Difference, InputRow, compare_needs
+from graphprep.against.compare import Comparison, Difference, InputRow, LostEdgesError, compare_needs
 from graphprep.against.places import find_places
 from graphprep.against.report import AgainstReport
 from graphprep.convert import pipeline
@@ -30,6 +31,7 @@ from graphprep.store.write import read_lineage
 from graphprep.validate.check import StoreReport
 from graphprep.validate.faults import Fault
 
+_SINGULAR = {"categories": "category", "labels": "label", "splits": "split"}  # as flags are called
 Convert = Callable[..., ConvertSummary]
 
 
@@ -57,7 +59,10 @@ def compare_with_input(
         stack.callback(folder.remove)
         made = str(Path(folder.make()) / "store")
         options = replace(options, run=run)
-        converted = make_convert(options)(urls, made, options, reporter)
+        try:
+            converted = make_convert(options)(urls, made, options, reporter)
+        except UsageError as error:
+            raise _naming_record(error, options, given, report.store) from None
         gc.collect()  # what converting left counts against the limit
         found, num, metadata, peak = _compare(report, made, options, reporter, max_faults)
         faults = _with_places(found, urls, options, metadata)
@@ -100,6 +105,21 @@ def _reading(storage: Storage, store: str, inputs: Sequence[str], given: Convert
     return urls, replace(options, **changes)
 
 
+def _naming_record(error: UsageError, options: ConvertOptions, given: ConvertOptions, store: str) -> UsageError:
+    """Add to an error that blames options which nobody gave that they are recorded."""
+    names = [name for name in options.decoder_options if name not in given.decoder_options]
+    names += [
+        one.name for one in fields(options) if one.name != "run" and getattr(given, one.name) != getattr(options, one.name)
+    ]
+    flags = {"--" + _SINGULAR.get(name, name).replace("_", "-") for name in names}
+    blamed = [flag for flag in re.findall(r"--[a-z-]+", f"{error.place} {error.message}") if flag in flags]
+    if not blamed:
+        return error
+    words = f"{error.message} ({blamed[0]} is recorded in {PROVENANCE_NAME} of {display_url(store)})"
+    fix = f"{error.fix}; options that are given, {blamed[0]} too, go before those that are recorded"
+    return UsageError(words, place=error.place, fix=fix, items=error.items)
+
+
 def _told(storage: Storage, url: str) -> Mapping[str, Any]:
     """Read what a provenance.json says of the input. Raises DataError where it says nothing."""
     try:
@@ -135,7 +155,7 @@ def _compare(
             for num_rows in comparison.compare():
                 run.reporter.advance(records=num_rows)
         except DataError as error:
-            if report.sound:
+            if report.sound or isinstance(error, LostEdgesError):
                 raise
             words = f"not compared with the input, as the store is not sound: {error.message}"
             return [Difference(error.place, words)], 1, other.metadata, run.finish()

@@ -15,6 +15,7 @@ from graphprep.against.rows import HashedRows, OwnerRows
 from graphprep.edges.moves import Workspace
 from graphprep.engine.ledger import Need
 from graphprep.kernels.cpu.ids.sums import RowSums, mix_hashes
+from graphprep.model.errors import DataError
 from graphprep.model.metadata import METADATA_NAME, GraphMetadata, part_name
 from graphprep.model.rows import RawTexts
 from graphprep.model.schema import NEGATIVE_ROLES, ColumnSchema, edge_type_text
@@ -136,8 +137,8 @@ class Comparison:
         owner = _Owner(folder, here, there, replace(self._room, threads=1) if few else self._room)
         bits = self._num_bits(max(counts), 1 + len(pairs))
         sums = [_sum(one, bits, owner.room) for one in owner.stores]
-        if edges:  # that of metadata.json was summed as the input was decoded: nothing was lost since
-            assert f"{sums[1][0].checksum:016x}" == metadata[1].edge_schemas[numbers[1]].checksum, "edges were lost"
+        if edges:
+            _check_kept(folder, sums[1][0], metadata[1].edge_schemas[numbers[1]].checksum)
         yield sum(counts)
         differs = np.stack([mine.differs(its) for mine, its in zip(*sums, strict=True)])
         if differs.any():
@@ -302,6 +303,24 @@ class _Held:
     def _raw(self, number: int, typed: int) -> str:
         found = RawLookup(self._owner.store, number).of(np.array([typed], np.int64))
         return repr(found.text(0)[:_SHOWN]) if isinstance(found, RawTexts) else str(int(found[0]))
+
+
+class LostEdgesError(DataError):
+    """The temporary store of the input has other edges than were decoded: nothing can be said of the store by it."""
+
+
+def _check_kept(folder: str, found: RowSums, decoded: str) -> None:
+    """Hold the edges of the store of the input against their checksum, which was summed as they were decoded.
+
+    Raises LostEdgesError where they are others.
+    """
+    if f"{found.checksum:016x}" != decoded:
+        raise LostEdgesError(
+            f"edges of the input were lost or changed in the temporary store: their checksum is {found.checksum:016x}, and was "
+            f"{decoded} as they were decoded, so nothing can be said of the store",
+            place=folder,
+            fix="run again, with --tmp-dir on another disk; report it if it says so again",
+        )
 
 
 def compare_needs(room: Workspace) -> Iterator[Need]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from refinished import refinish
 
 import graphprep
 from graphprep.cli.main import run
+from graphprep.convert import pipeline
 from graphprep.model.errors import DataError, UsageError
 
 EDGES = """src,dst,weight,kind
@@ -287,6 +289,49 @@ def test_tables_in_memory_are_not_recorded(here):
     graphprep.convert(edges={("a", "to", "b"): pyarrow.table({"src": [0, 1], "dst": [1, 0]})}, out="memory")
     with pytest.raises(DataError, match="no input is recorded here that could be read again"):
         graphprep.validate("memory", against="memory/provenance.json")
+
+
+@pytest.mark.parametrize("is_sound", [True, False])
+def test_edges_that_the_temporary_store_lost_are_no_fault_of_the_store(here, monkeypatch, is_sound):
+    convert = pipeline.convert
+
+    def lose(urls, out, *others):
+        summary = convert(urls, out, *others)
+        path = Path(out) / f"part-00000/{FOLDER}/csr/indices.npy"
+        indices = np.load(path)
+        indices[0] ^= 1
+        np.save(path, indices)
+        refinish(Path(out))
+        return summary
+
+    if not is_sound:
+        path = here / f"store/part-00000/{FOLDER}/weight.npy"
+        np.save(path, -np.load(path))
+    monkeypatch.setattr(pipeline, "convert", lose)
+    with pytest.raises(DataError) as caught:
+        graphprep.validate("store", against="e.csv")
+    was = json.loads(Path("store/metadata.json").read_text())["edge_schema"][TYPE]["checksum"]
+    words = (
+        rf"{FOLDER}: edges of the input were lost or changed in the temporary store: their checksum is [0-9a-f]{{16}}, and was "
+    )
+    fix = "run again, with tmp_dir on another disk; report it if it says so again"
+    tail = f"{was} as they were decoded, so nothing can be said of the store\n  fix: {fix}"
+    assert re.fullmatch(words + re.escape(tail), str(caught.value))
+
+
+def test_a_recorded_option_that_the_input_does_not_fit(here, capsys):
+    Path("other.txt").write_text("1 2\n2 3\n")
+    assert run(["validate", "store", "--against", "other.txt", "--quiet"]) == 2
+    fix = "its columns have positions 0 to 1, and no names; where its first line names them, pass --header yes"
+    assert capsys.readouterr().err == (
+        "error: --weight-col weight: other.txt has no such column (--weight-col is recorded in provenance.json of store)\n"
+        f"  fix: {fix}; options that are given, --weight-col too, go before those that are recorded\n"
+    )
+    assert run(["validate", "store", "--against", "other.txt", "--weight-col", "7", "--quiet"]) == 2
+    assert capsys.readouterr().err == f"error: --weight-col 7: other.txt has no such column\n  fix: {fix}\n"
+    Path("other.csv").write_text("src,dst,weight\n1,2,0.5\n")
+    assert run(["validate", "store", "--against", "other.csv", "--quiet"]) == 2
+    assert "no column 'kind' (--category is recorded in provenance.json of store)" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------------------------------------------- the command
