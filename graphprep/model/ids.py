@@ -34,21 +34,21 @@ EdgeTypeLike = str | int | EdgeType
 # ------------------------------------------------------------------------------------------------ checking what comes in
 
 
-def _as_ids(value: object) -> Ids:
-    """Return IDs as int64; what does not fit becomes -1, which no space has.
+def as_ids(value: object, what: str = "ids") -> Ids:
+    """Return IDs as int64, in their shape; what does not fit becomes -1, which no space has. ``what`` names them in messages.
 
     Raises InvalidIdError for what is no integer: floats, bools, texts, objects.
     """
     try:
         array = np.asarray(value)
     except ValueError:  # lists of unequal length
-        raise InvalidIdError("ids must be integers, found nested lists") from None
+        raise InvalidIdError(f"{what} must be integers, found nested lists") from None
     if isinstance(value, list | tuple) and not value:
         return np.zeros(0, np.int64)
     if array.dtype == object and all(type(item) is int for item in array.flat):  # Python ints beyond 64 bits
         return np.array([item if 0 <= item < 2**63 else -1 for item in array.flat], np.int64).reshape(array.shape)
     if array.dtype.kind not in "iu":
-        raise InvalidIdError(f"ids must be integers, found {array.dtype}", fix="convert them to int64 first")
+        raise InvalidIdError(f"{what} must be integers, found {array.dtype}", fix="convert them to int64 first")
     # uint64 from 2^63 on wraps to negative numbers, which are refused as well.
     return array.astype(np.int64, copy=False)
 
@@ -60,7 +60,7 @@ def _checked(value: object, stop: int | Ids, what: str, of: str = "") -> tuple[I
 
     Raises UnknownIdError for the first that is not in ``[0, stop)``.
     """
-    ids = _as_ids(value)
+    ids = as_ids(value)
     bad = (ids < 0) | (ids >= stop)
     if np.any(bad):
         at = int(np.argmax(bad))
@@ -168,7 +168,7 @@ class TypedSpace:
 
     def has(self, type_: NodeTypeLike | EdgeTypeLike, ids: IdLike) -> NDArray[np.bool_]:
         """Return which typed IDs one type has, in the shape of ``ids``."""
-        asked, number = _as_ids(ids), self.types.id(type_)
+        asked, number = as_ids(ids), self.types.id(type_)
         return np.asarray((asked >= 0) & (asked < self.offsets[number + 1] - self.offsets[number]))
 
     def to_homo(self, type_: Any, ids: IdLike) -> Any:

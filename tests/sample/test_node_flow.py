@@ -9,7 +9,7 @@ import pytest
 from clients.graphs import GRAPHS, shared_store
 
 import graphprep
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, InvalidIdError, UsageError
 from graphprep.sample.arrays import FlowArrays, block_types
 from graphprep.sample.flow.node_flow import NodeFlow
 
@@ -261,6 +261,14 @@ def test_what_is_not_there_is_refused():
             lambda: flow.map_to_parent_eid(-1),
             UsageError,
             f"there is no edge -1 in the flow, which has {flow.edge_mapping.size}",
+        ),
+        *(
+            (ask, InvalidIdError, "ids must be integers, found float64\n  fix: convert them to int64 first")
+            for ask in (
+                lambda: flow.map_to_parent_nid([0.5]),
+                lambda: flow.map_to_parent_eid(0.5),
+                lambda: flow.map_from_parent_nid(-1, 3.5, node_type="user"),
+            )
         ),
         (
             lambda: flow.block_incidence_matrix(0, "both"),

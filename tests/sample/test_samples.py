@@ -11,7 +11,7 @@ import pytest
 from clients.graphs import shared_store
 
 import graphprep
-from graphprep.model.errors import DataError, StorageError, UsageError
+from graphprep.model.errors import DataError, InvalidIdError, StorageError, UsageError
 
 FIELDS = ("layer_offsets", "node_mapping", "block_offsets", "sources", "indptr", "edge_mapping", "node_times", "edge_weights")
 CASES = {
@@ -210,6 +210,24 @@ def test_seeds_that_are_not_there_are_refused():
         with pytest.raises(UsageError) as error:
             graphprep.neighbor_sampling(graph, seeds, fanouts=[2])
         assert str(error.value) == message
+    integers = "must be integers, found"
+    for seeds, message in [
+        ([1.7], f"ids {integers} float64\n  fix: convert them to int64 first"),
+        (["a"], f"ids {integers} <U1\n  fix: convert them to int64 first"),
+        ([True], f"ids {integers} bool\n  fix: convert them to int64 first"),
+        ([[1, 2]], "ids must be in one dimension, found shape (1, 2)\n  fix: pass a flat list"),
+        ([[1], [1, 2]], f"ids {integers} nested lists"),
+        ([0, 2**64], f"ids must fit int64, found {2**64}\n  fix: pass smaller ones"),
+    ]:
+        with pytest.raises(InvalidIdError) as error:
+            graphprep.create_full_node_flow(graph, 1, seeds={"user": seeds})
+        assert str(error.value) == message
+        with pytest.raises(InvalidIdError) as error:
+            graphprep.neighbor_sampling(graph, {"user": [1]}, seed_times={"user": seeds}, fanouts=[2], time_column="t")
+        assert str(error.value) == message.replace("ids ", "seed_times ")
+    with pytest.raises(UsageError) as error:
+        graphprep.neighbor_sampling("store", [1], fanouts=[2])
+    assert str(error.value) == "graph must be a loaded store, found 'store'\n  fix: pass graphprep.load(STORE)"
     with pytest.raises(UsageError) as error:
         graphprep.neighbor_sampling(graph, {"user": [1]}, fanouts=[2], overwrite=True)
     assert str(error.value) == "overwrite is an option of files\n  fix: leave out overwrite; seeds are the second argument"

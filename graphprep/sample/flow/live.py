@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from graphprep.derived.derive import derived_store
 from graphprep.graph.graph import Graph
-from graphprep.model.errors import UsageError
-from graphprep.model.ids import IdLike
+from graphprep.model.errors import InvalidIdError, UsageError
+from graphprep.model.ids import IdLike, as_ids
 from graphprep.model.options.checks import make_options
 from graphprep.model.options.sample import SampleOptions
 from graphprep.model.options.words import python_words
@@ -95,6 +95,8 @@ def neighbor_sampling(
     for name in _OF_FILES:
         if name in given:
             raise UsageError(f"{name} is an option of files", fix=f"leave out {name}; seeds are the second argument")
+    if not isinstance(graph, Graph):
+        raise UsageError(f"graph must be a loaded store, found {graph!r}", fix="pass graphprep.load(STORE)")
     wanted = _read_seeds(graph, seeds, seed_times)
     of_seeds = ("memory",)  # the names of no files
     made = make_options(SampleOptions, options, given)
@@ -115,8 +117,9 @@ def create_full_node_flow(graph: Graph, num_layers: int, seeds: SeedIds | None =
 
 def _read_seeds(graph: Graph, seeds: SeedIds | None, times: SeedIds | None) -> Seeds:
     """Check seeds. Raises UsageError for what is no node, where there is none, and for times that are not as many."""
-    wanted = {name: np.arange(graph.num_nodes(name)) for name in graph.node_types} if seeds is None else _by_type(graph, seeds)
-    stamps = None if times is None else _by_type(graph, times)
+    every = {name: np.arange(graph.num_nodes(name)) for name in graph.node_types}
+    wanted = every if seeds is None else _by_type(graph, seeds, "ids")
+    stamps = None if times is None else _by_type(graph, times, "seed_times")
     for name, ids in wanted.items():
         known = np.asarray(graph.has_nodes(ids, name)) if ids.size else np.ones(0, np.bool_)
         if not known.all():
@@ -130,7 +133,8 @@ def _read_seeds(graph: Graph, seeds: SeedIds | None, times: SeedIds | None) -> S
     return Seeds(np.concatenate(types), np.concatenate(list(wanted.values())), joined)
 
 
-def _by_type(graph: Graph, ids: SeedIds) -> dict[str, Ints]:
+def _by_type(graph: Graph, ids: SeedIds, what: str) -> dict[str, Ints]:
+    """Return integers by node type: int64[k] each. Raises UsageError for other types, and for what is no list of integers."""
     if not isinstance(ids, Mapping):
         if len(graph.node_types) > 1:
             raise UsageError("there are several node types", fix="pass a dict by node type")
@@ -138,7 +142,18 @@ def _by_type(graph: Graph, ids: SeedIds) -> dict[str, Ints]:
     for name in ids:
         if name not in graph.node_types:
             raise UsageError(f"there is no node type {name!r}", fix=f"use some of {', '.join(graph.node_types)}")
-    return {name: np.atleast_1d(np.asarray(some, np.int64)) for name, some in ids.items()}
+    return {name: _integers(some, what) for name, some in ids.items()}
+
+
+def _integers(given: IdLike, what: str) -> Ints:
+    """Return one integer or several: int64[k]. Raises InvalidIdError for others, and those that int64 does not hold."""
+    found = np.atleast_1d(as_ids(given, what))
+    if found.ndim > 1:
+        raise InvalidIdError(f"{what} must be in one dimension, found shape {found.shape}", fix="pass a flat list")
+    if found.size and (other := np.atleast_1d(np.asarray(given)) != found).any():
+        words = f"{what} must fit int64, found {np.atleast_1d(np.asarray(given))[other][0]}"
+        raise InvalidIdError(words, fix="pass smaller ones")
+    return found
 
 
 def _hold(graph: Graph, asked: SampleAsked, options: SampleOptions) -> tuple[list[HeldRows], int, int]:

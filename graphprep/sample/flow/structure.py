@@ -13,7 +13,7 @@ from graphprep.graph.graph import Graph
 from graphprep.graph.libraries import load_library
 from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.export import Side
-from graphprep.model.ids import EdgeTypeLike, IdLike, NodeTypeLike, TypeNames
+from graphprep.model.ids import EdgeTypeLike, IdLike, NodeTypeLike, TypeNames, as_ids
 from graphprep.model.schema import EdgeType, edge_type_text
 from graphprep.model.shown.texts import count
 from graphprep.sample.arrays import FlowArrays
@@ -165,7 +165,7 @@ class FlowStructure:
         """
         if node_type is None and len(self.node_types) > 1:
             raise UsageError("there are several node types", fix=one_of(self.node_types, "pass node_type, one of"))
-        mapping, asked = self.layer_parent_nid(layer_id, node_type), np.asarray(parent_nids, np.int64)
+        mapping, asked = self.layer_parent_nid(layer_id, node_type), as_ids(parent_nids)
         order = np.argsort(mapping, kind="stable")
         at = np.searchsorted(mapping, asked, sorter=order)
         missing = np.append(mapping[order], -1)[at] != asked if mapping.size else np.ones(asked.shape, np.bool_)
@@ -267,7 +267,7 @@ def _number(number: int, total: int, what: str) -> int:
 
 
 def _lookup(mapping: Ints, ids: IdLike, what: str) -> Any:
-    asked = np.asarray(ids, np.int64)
+    asked = as_ids(ids)
     bad = (asked < 0) | (asked >= mapping.size)
     if bad.any():
         raise UsageError(f"there is no {what} {asked.ravel()[np.argmax(bad)]} in the flow, which has {mapping.size}")
