@@ -76,14 +76,14 @@ def sample(store: str, out: str, options: SampleOptions, reporter: Reporter | No
         num_batches = seeds.num_batches(options.batch_size)
         writer.finish(source.metadata, _told_options(options), options.epochs, num_batches)
         folder.publish()
-        num_edges = sum(one["num_edges"] for one in writer.shards)
+        num_edges = sum(one.num_edges for one in writer.shards)
         return SampleSummary(
             **run.told(source, source.metadata, folder.num_bytes, room),
             num_parts=source.metadata.num_parts,
             num_seeds=seeds.nodes.size,
             num_flows=options.epochs * num_batches,
             num_layers=asked.flows.num_hops + 1,
-            num_sampled_nodes=sum(one["num_nodes"] for one in writer.shards),
+            num_sampled_nodes=sum(one.num_nodes for one in writer.shards),
             num_sampled_edges=num_edges,
             sampled_edges_per_s=num_edges / max(time.perf_counter() - begin, 1e-6),
             num_files=folder.num_files,

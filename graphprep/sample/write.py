@@ -17,6 +17,7 @@ from graphprep.edges.moves import Workspace
 from graphprep.model.metadata import MANIFEST_NAME, GraphMetadata, dump_json
 from graphprep.model.schema import ColumnSchema, edge_type_text
 from graphprep.sample.flows import GrownFlow
+from graphprep.sample.manifest import FORMAT, VERSION, ShardEntry
 from graphprep.sample.plan import CopiedColumn, SampleAsked, member_name
 from graphprep.sample.rows import layout_of
 from graphprep.storage.write.outputs import FileOutput, FolderOutput
@@ -24,7 +25,6 @@ from graphprep.storage.write.publish import npy_header
 from graphprep.store.items import StoredArray
 from graphprep.store.single import WholeStore
 
-FORMAT = "graphprep-samples"
 SHARD_BYTES = 16 << 20  # a shard is closed when it holds as much
 _ARRAYS = (
     "layer_offsets", "node_mapping", "block_offsets", "sources", "indptr", "edge_mapping", "node_times", "edge_weights",
@@ -58,7 +58,7 @@ class ShardWriter:
         self._columns = list(column_members(asked, store, room))
         self._flows: list[GrownFlow] = []
         self._num_bytes = 0
-        self.shards: list[dict[str, Any]] = []
+        self.shards: list[ShardEntry] = []
         self._digits = 5
 
     def add(self, flow: GrownFlow) -> None:
@@ -83,14 +83,14 @@ class ShardWriter:
             hashed = _Hashed(file)
             (_write_npz if self._format == "npz" else _write_parquet)(hashed, flows, members)
         self.shards.append(
-            {
-                "path": name,
-                "num_flows": len(flows),
-                "num_nodes": sum(one.arrays.node_mapping.size for one in flows),
-                "num_edges": sum(one.arrays.sources.size for one in flows),
-                "bytes": hashed.num_bytes,
-                "xxh3": hashed.digest.hexdigest(),
-            }
+            ShardEntry(
+                path=name,
+                num_flows=len(flows),
+                num_nodes=sum(one.arrays.node_mapping.size for one in flows),
+                num_edges=sum(one.arrays.sources.size for one in flows),
+                num_bytes=hashed.num_bytes,
+                xxh3=hashed.digest.hexdigest(),
+            )
         )
 
     def finish(self, metadata: GraphMetadata, options: dict[str, Any], num_epochs: int, num_batches: int) -> None:
@@ -100,7 +100,7 @@ class ShardWriter:
         schemas = [schema.checksum for schema in metadata.edge_schemas]
         value = {
             "format": FORMAT,
-            "format_version": 1,
+            "format_version": VERSION,
             "store": {
                 "graph_name": metadata.graph_name,
                 "node_type": list(metadata.node_types),
@@ -130,7 +130,7 @@ class ShardWriter:
                 if one.column is not None
             ],
             "file_format": self._format,
-            "shards": self.shards,
+            "shards": [one.to_json() for one in self.shards],
         }
         self._folder.write(MANIFEST_NAME, dump_json(value))
 

@@ -18,9 +18,9 @@ from graphprep.model.schema import ColumnSchema, edge_type_path, edge_type_text,
 from graphprep.model.shown.results import Card, Showable
 from graphprep.model.shown.texts import count
 from graphprep.sample.arrays import block_types
-from graphprep.sample.flow.manifest import SamplesManifest, parse_manifest
 from graphprep.sample.flow.node_flow import NodeFlow
 from graphprep.sample.flow.shards import CopiedColumn, FlowTypes, Shard, read_shard
+from graphprep.sample.manifest import SamplesManifest, parse_manifest
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.urls import Storage
 

@@ -20,7 +20,7 @@ from graphprep.model.errors import DataError
 from graphprep.model.export import Side
 from graphprep.model.schema import ColumnSchema
 from graphprep.sample.arrays import BlockType, FlowArrays
-from graphprep.sample.flow.manifest import ShardEntry
+from graphprep.sample.manifest import ShardEntry
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.maps import map_file
 from graphprep.storage.read.npy import MAX_HEADER_BYTES, parse_npy_header

@@ -1,4 +1,4 @@
-"""What the manifest of samples says, as it is read: docs/sample.md."""
+"""What the manifest of samples says, as it is written and read: docs/sample.md."""
 
 from __future__ import annotations
 
@@ -16,12 +16,31 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class ShardEntry:
-    """A file of samples."""
+    """A file of samples: how many flows it has, and their nodes and edges."""
 
     path: str
     num_flows: int
+    num_nodes: int
+    num_edges: int
     num_bytes: int
     xxh3: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the shard as the manifest has it."""
+        return {
+            "path": self.path,
+            "num_flows": self.num_flows,
+            "num_nodes": self.num_nodes,
+            "num_edges": self.num_edges,
+            "bytes": self.num_bytes,
+            "xxh3": self.xxh3,
+        }
+
+    @classmethod
+    def parse(cls, value: Mapping[str, Any]) -> ShardEntry:
+        """Read what ``to_json`` wrote. Raises KeyError where a key is missing."""
+        counts = (value["num_flows"], value["num_nodes"], value["num_edges"], value["bytes"])
+        return cls(value["path"], *counts, value["xxh3"])
 
 
 @dataclass(frozen=True)
@@ -96,5 +115,5 @@ def _manifest(value: Mapping[str, Any]) -> SamplesManifest:
             for one in value["columns"]
         ),
         value["file_format"],
-        tuple(ShardEntry(one["path"], one["num_flows"], one["bytes"], one["xxh3"]) for one in value["shards"]),
+        tuple(map(ShardEntry.parse, value["shards"])),
     )
