@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
-from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, ErrorFlags, InputFlags, StoreFlags
+from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, EngineFlags, ErrorFlags, InputFlags, StoreFlags
 from graphprep.cli.export import LastStageFlags
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags
+from graphprep.cli.options import AsJson, ReportFlags, StorageFlags
 from graphprep.cli.tables import TableFlags
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlannedStoreFlags(StoreFlags):
+    """What the store would look like; ``--overwrite`` says nothing of that, but a command of ``convert`` may have it."""
+
+    overwrite: Annotated[bool, typer.Option("--overwrite", hidden=True)] = False
 
 
 @with_groups(
     later=(
-        *(InputFlags, StoreFlags, ErrorFlags, TableFlags, EdgesFlags, DeepGnnFlags),
-        *(LastStageFlags, DeviceFlags, StorageFlags, ReportFlags),
+        *(InputFlags, PlannedStoreFlags, ErrorFlags, TableFlags, EdgesFlags, DeepGnnFlags),
+        *(LastStageFlags, EngineFlags, StorageFlags, ReportFlags),
     )
 )
 def plan(
@@ -30,13 +38,13 @@ def plan(
         ),
     ] = None,
     input_flags: InputFlags,
-    store_flags: StoreFlags,
+    store_flags: PlannedStoreFlags,
     error_flags: ErrorFlags,
     table_flags: TableFlags,
     edges_flags: EdgesFlags,
     deepgnn_flags: DeepGnnFlags,
     last_flags: LastStageFlags,
-    run_flags: DeviceFlags,
+    run_flags: EngineFlags,
     storage_flags: StorageFlags,
     report_flags: ReportFlags,
     as_json: AsJson = False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from graphprep.convert.decoded.rows import IdSpaces
 from graphprep.convert.index.partition_file import look_at_parts, outside
@@ -122,12 +123,17 @@ def _code_bytes(strata: Sequence[Stratum]) -> int:
 
 
 def _disks(out: str | None, tmp_dir: str | None, sizes: GraphSizes, spilled: int) -> tuple[DiskRoom, ...]:
+    """Return what is written to each file system, by the first folder of it."""
     if out is None:
         return ()
     folder, tmp = find_folders(out, tmp_dir)
-    store = sum(sizes.store_bytes.values())
-    rooms = [] if folder is None else [DiskRoom(folder, store, free_bytes(folder))]
-    return (*rooms, DiskRoom(tmp, spilled, free_bytes(tmp)))
+    needs: dict[int | str, tuple[str, int]] = {}
+    for one, size in ((folder, sum(sizes.store_bytes.values())), (tmp, spilled)):
+        if one is not None and size:
+            key = Path(one).stat().st_dev if Path(one).exists() else one
+            first, before = needs.get(key, (one, 0))
+            needs[key] = first, before + size
+    return tuple(DiskRoom(one, size, free_bytes(one)) for one, size in needs.values())
 
 
 def _notes(

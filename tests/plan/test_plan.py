@@ -12,6 +12,7 @@ import pytest
 import graphprep
 from graphprep.convert.index import partition_file
 from graphprep.model.errors import DataError, GraphprepError, StorageError, UsageError
+from graphprep.plan import command
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
 KARATE = SAMPLES / "karate/karate.csv"
@@ -237,7 +238,7 @@ def test_a_dry_run_writes_nothing_and_says_the_same(tmp_path, capsys):
     assert run(["convert", str(KARATE), str(out), "--dry-run", "--json", "--quiet"]) == 0
     dry = json.loads(capsys.readouterr().out)
     assert not list(tmp_path.iterdir())
-    assert [one["folder"] for one in dry["disks"]] == [str(tmp_path), str(tmp_path)]
+    assert [(one["folder"], one["need_bytes"]) for one in dry["disks"]] == [(str(tmp_path), dry["output_bytes"])]
     assert run(["plan", str(KARATE), "--json", "--quiet"]) == 0
     told = json.loads(capsys.readouterr().out)
     for name in ("num_nodes", "num_edges", "distinct_ids", "store_bytes", "format_flags", "raw_ids", "threads"):
@@ -271,6 +272,46 @@ def test_the_report_for_people(capsys):
     assert "  temporary files: none" in lines
     assert [line.split()[-2:] for line in lines if "--ids" in line] == [["--ids", "dense"]]
     assert not any("--partitions" in line or "--threads" in line for line in lines)
+
+
+def test_needs_of_one_file_system_are_added(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "spills", lambda *_: iter((100, 0)))
+    (tmp_path / "tmp").mkdir()
+    planned = graphprep.plan(KARATE, out=tmp_path / "out", tmp_dir=str(tmp_path / "tmp"))
+    assert [(one.folder, one.need_bytes) for one in planned.disks] == [(str(tmp_path), planned.output_bytes + 100)]
+    planned = graphprep.plan(KARATE, out="memory://plan/out", tmp_dir=str(tmp_path / "tmp"))
+    assert [(one.folder, one.need_bytes) for one in planned.disks] == [(str(tmp_path / "tmp"), 100)]
+
+
+def test_a_long_guess_breaks_its_own_line_only(tmp_path, capsys):
+    from graphprep.cli.main import run
+
+    long = "the_sources_of_all_edges_that_there_are"
+    (tmp_path / "edges.csv").write_text(f"{long},target\n0,1\n")
+    args = ["plan", str(tmp_path / "edges.csv"), "--quiet", "--threads", "2", "--memory-limit", "1GiB"]
+    assert run(args) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[lines.index("  assumed, and what fixes it") + 1 :] == [
+        "    format                            edges            --format edges",
+        "    delimiter                         ','              --delimiter ,",
+        "    header                            line 1           --header yes",
+        f"    column of the sources             {long}",
+        f"        --src-col {long}",
+        "    column of the destinations        target           --dst-col target",
+        "    raw IDs                           integers from 0  --id-type uint",
+        "    nodes                             all of 0..max    --ids dense",
+        "    partitions                        1 by range       --partitions 1",
+        "    dtype of neighbours and edge IDs  int32            --index-dtype int32",
+    ]
+
+
+def test_options_of_convert_that_say_nothing_of_the_graph(capsys):
+    from graphprep.cli.main import run
+
+    assert run(["plan", str(KARATE), "--overwrite", "--engine", "processes", "--threads", "2", "--quiet"]) == 0
+    for page in ("--help", "--help-all"):
+        assert run(["plan", page]) == 0
+    assert "--overwrite" not in capsys.readouterr().out.replace("With --overwrite", "")
 
 
 def test_kernels_that_no_cache_has_are_named(monkeypatch):

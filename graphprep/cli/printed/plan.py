@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from graphprep.cli.printed.summaries import more_line, note_lines, wrapped_text
 from graphprep.cli.printed.words import count, duration, size, table
-from graphprep.model.options.plan import Estimate, PlanReport
+from graphprep.model.options.plan import Estimate, Guess, PlanReport
 from graphprep.model.shown.results import largest_types
 from graphprep.model.shown.texts import display_url, hide_secrets, json_text, printable
+
+_MOST_VALUE = 18  # characters of what is assumed, in a column: lines with flags then fit a terminal
 
 
 def report_text(report: PlanReport, *, every: bool = False) -> str:
@@ -20,8 +22,7 @@ def report_text(report: PlanReport, *, every: bool = False) -> str:
         lines += ["", "  memory ledger: likely, at most", *_ledger(report)]
     lines += ["", *_disk(report), *_kernels(report)]
     if report.guesses:
-        rows = [(one.what, printable(one.value), one.flags) for one in report.guesses]
-        lines += ["", "  assumed, and what fixes it", *table(rows, indent="    ")]
+        lines += ["", "  assumed, and what fixes it", *_guesses(report.guesses)]
     lines += ["", *note_lines(report.notes, every=every)] if report.notes else []
     return wrapped_text(lines)
 
@@ -85,6 +86,15 @@ def _ledger(report: PlanReport) -> Sequence[str]:
         (stage.name, one.name, size(one.likely_bytes), size(one.most_bytes)) for stage in report.stages for one in stage.needs
     ]
     return table(rows, right=(2, 3), indent="    ")
+
+
+def _guesses(found: Sequence[Guess]) -> Iterator[str]:
+    """Yield a line for each guess; long values stand out of their column, so that only their own lines are broken."""
+    values = [printable(one.value) for one in found]
+    first = max(len(one.what) for one in found)
+    second = max((len(value) for value in values if len(value) <= _MOST_VALUE), default=0)
+    for one, value in zip(found, values, strict=True):
+        yield f"    {one.what:<{first}}  {value:<{second}}  {one.flags}"
 
 
 def _disk(report: PlanReport) -> Iterator[str]:
