@@ -18,7 +18,9 @@ from graphprep.cli.tables import TableFlags
 class PlannedStoreFlags(StoreFlags):
     """What the store would look like; ``--overwrite`` says nothing of that, but a command of ``convert`` may have it."""
 
-    overwrite: Annotated[bool, typer.Option("--overwrite", hidden=True)] = False
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Taken as by convert: nothing is written.", rich_help_panel="Store", hidden=True)
+    ] = False
 
 
 @with_groups(
