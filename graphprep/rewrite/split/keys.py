@@ -13,6 +13,7 @@ from graphprep.convert.columns.roles import split_key
 from graphprep.edges.moves import Workspace
 from graphprep.edges.order_keys import time_keys, weight_keys
 from graphprep.kernels.cpu.ids.hash import hash_ints
+from graphprep.kernels.cpu.ids.sums import mix_hashes
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import ColumnSchema
 from graphprep.rewrite.split.borders import KeyedRows, Keys
@@ -61,7 +62,7 @@ class HashKeys:
                 first, second = second, first
             if self.is_symmetric and src == dst:
                 first, second = np.minimum(first, second), np.maximum(first, second)
-            keys[span.first_row : span.first_row + first.size] = self._mixed(hash_ints(first ^ hash_ints(second)))
+            keys[span.first_row : span.first_row + first.size] = self._mixed(mix_hashes(first, second))
 
         with self.room.scratch.inner() as inner:
             for _ in map_edges(self.store, owner.number, self.room, inner, place, ids=False):
