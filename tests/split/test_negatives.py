@@ -189,6 +189,8 @@ def test_rules(given, rule):
         (("x", "uniform"), "--negatives: 'x' is no number from 0 to 1048576"),
         (("1048577", "uniform"), "--negatives: '1048577' is no number from 0 to 1048576"),
         (("train=", "uniform"), "--negatives: '' is no number from 0 to 1048576"),
+        (("0", "uniform"), "--negatives '0': none are drawn"),
+        (("val=0,test=0", "uniform"), "--negatives 'val=0,test=0': none are drawn"),
         (("dev=1", "uniform"), "--negatives 'dev=1': 'dev' is no part"),
         (("val=1,valid=2", "uniform"), "--negatives 'val=1,valid=2': 'valid' is there twice"),
         (("1", "random"), "--negatives-by: there is no 'random'"),

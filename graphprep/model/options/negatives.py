@@ -42,8 +42,11 @@ def negative_rule(negatives: str | None, by: str = "uniform", corrupt: Corrupt =
                 raise UsageError(f"{flag} {value} does nothing without --negatives", fix="give --negatives, or leave it out")
         return None
     exponent, hops = _parse_method(by)
+    counts = _parse_counts(negatives)
+    if not any(counts):
+        raise UsageError(f"--negatives {negatives!r}: none are drawn", fix="draw 1 or more for some part, or leave it out")
     ends: dict[Corrupt, tuple[Literal["src", "dst"], ...]] = {"tail": ("dst",), "head": ("src",), "both": ("src", "dst")}
-    return NegativeRule(_parse_counts(negatives), ends[corrupt], exponent, hops)
+    return NegativeRule(counts, ends[corrupt], exponent, hops)
 
 
 def _parse_counts(text: str) -> tuple[int, int, int]:
