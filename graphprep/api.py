@@ -7,7 +7,7 @@ import gc
 import glob
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from itertools import repeat
@@ -392,7 +392,7 @@ def reorder(
 def split(
     store: Place,
     out: Place,
-    shares: str | Sequence[object] = "",
+    shares: str | Sequence[object] | None = "",
     options: SplitOptions | None = None,
     reporter: Reporter | None = None,
     **given: Any,
@@ -406,7 +406,7 @@ def split(
     from graphprep.rewrite.split import command as rewrite
 
     options = make_options(SplitOptions, options, given)
-    text = shares if isinstance(shares, str) else "/".join(map(str, shares))
+    text = "/".join(map(str, shares)) if isinstance(shares, Iterable) and not isinstance(shares, str) else str(shares or "")
     with _reporting(reporter) as told:
         return _worded(rewrite.split(os.fspath(store), os.fspath(out), text, options, told))
 
@@ -451,6 +451,10 @@ def sample(
     from graphprep.model.options.sample import SampleOptions
     from graphprep.sample import command as sampling
 
+    seeds = given.get("seeds", ())
+    if not all(isinstance(one, str | os.PathLike) for one in (seeds if isinstance(seeds, list | tuple) else [seeds])):
+        fix = "write IDs to a file, or draw around IDs in memory: graphprep.neighbor_sampling(graph, IDS, ...)"
+        raise UsageError(f"seeds must be files, found {seeds!r}", fix=fix)
     options = make_options(SampleOptions, options, given)
     with _reporting(reporter) as told:
         return _worded(sampling.sample(os.fspath(store), os.fspath(out), options, told))

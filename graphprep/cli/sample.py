@@ -10,7 +10,7 @@ import typer
 
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option, values_of
-from graphprep.cli.printed.summaries import note_lines, summary_json, types_lines, wrapped_text
+from graphprep.cli.printed.summaries import note_lines, summary_json, wrapped_text
 from graphprep.cli.printed.words import quantity
 from graphprep.model.shown.texts import display_url
 
@@ -29,7 +29,7 @@ class SeedFlags:
     seeds: Annotated[
         list[str],
         _of_seeds(
-            "Raw IDs: text, JSON lines, .npy or Parquet; or split:train, valid, test. May be repeated.",
+            "Raw IDs: text, JSON lines, .npy or Parquet; - is stdin; or split:train, valid, test. May be repeated.",
             metavar="[TYPE=]FILE",
             default=False,
         ),
@@ -127,8 +127,7 @@ def sample(
 
 
 def summary_text(summary: SampleSummary, *, every: bool = False) -> str:
-    """Write the summary for people; ``every``: with all types, however many."""
+    """Write the summary for people; ``every``: with all notes, however many."""
     lines = [f"{display_url(summary.out)}: {summary.flows_words()}"]
-    lines += types_lines(summary.num_nodes, summary.num_edges, every=every)
     lines.append(f"  {summary.work_words()}: {quantity(summary.sampled_edges_per_s)} sampled edges/s, {summary.peak_words()}")
     return wrapped_text(lines + note_lines(summary.notes, every=every))

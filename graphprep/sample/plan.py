@@ -134,6 +134,8 @@ def _fanouts(metadata: GraphMetadata, options: SampleOptions) -> tuple[tuple[int
     for name in own:
         if name not in names:
             raise UsageError(f"--fanouts: there is no edge type {name!r}", fix=one_of(names))
+    if not any(number for one in (every or (), *own.values()) for number in one):
+        raise UsageError("--fanouts are all 0: nothing is drawn", fix="draw 1 neighbour or more in some hop")
     num_hops = len(every if every is not None else next(iter(own.values())))
     found = [own.get(name, every or (0,) * num_hops) for name in names]
     return tuple(tuple(one[hop] for one in found) for hop in range(num_hops))

@@ -12,12 +12,12 @@ from graphprep.convert.roles.seeds import find_seeds, read_ids
 from graphprep.edges.moves import Workspace
 from graphprep.kernels.cpu.sample.draw import stream_keys
 from graphprep.kernels.cpu.sample.philox import random_words
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, StorageError, UsageError, one_of
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.sample import SampleOptions
 from graphprep.model.schema import RawIdKind
 from graphprep.rewrite.transform.node_ops import StoreIndex
-from graphprep.rewrite.transform.select import SPLITS, column_mask, node_owner
+from graphprep.rewrite.transform.select import SPLITS, Owner, column_mask, node_owner
 from graphprep.sample.drawn import FlowSeeds
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import StoreReader
@@ -77,7 +77,7 @@ def read_seeds(storage: Storage, store: StoreReader, options: SampleOptions, roo
         if url.startswith("split:"):
             found = [_of_split(store, name, url.removeprefix("split:"), room)]
         else:
-            found = list(find_seeds(storage, url, index, owner.number, room.held_bytes))
+            found = _of_files(storage, url, index, owner, room)
         nodes.append(np.concatenate([np.zeros(0, np.int64), *found]))
         types.append(np.full(nodes[-1].size, owner.number, np.int32))
         if options.seed_times:
@@ -87,12 +87,26 @@ def read_seeds(storage: Storage, store: StoreReader, options: SampleOptions, roo
     return Seeds(np.concatenate(types), np.concatenate(nodes), np.concatenate(times) if times else None)
 
 
+def _of_files(storage: Storage, url: str, index: StoreIndex, owner: Owner, room: Workspace) -> list[Ints]:
+    """Return the nodes of files. Raises StorageError where there is none; ``X=FILE`` may have meant a type."""
+    try:
+        return list(find_seeds(storage, url, index, owner.number, room.held_bytes))
+    except StorageError as error:
+        if "=" in url:
+            error.fix += f"; the node type of --seeds TYPE=FILE is {owner.name}"
+        raise
+
+
 def _split(word: str, metadata: GraphMetadata) -> tuple[str | None, str]:
-    """Split ``TYPE=FILE``."""
+    """Split ``TYPE=FILE``. Raises UsageError where there is no file, or no such type and several others."""
     head, equals, url = word.partition("=")
     found = (head, url) if equals and head in metadata.node_types else (None, word)
     if not found[1]:
         raise UsageError(f"--seeds {word!r} names no file", fix="write [TYPE=]FILE")
+    if found[0] is None and len(metadata.node_types) > 1:
+        is_name = equals and "/" not in head
+        words = f"there is no node type {head!r}" if is_name else "there are several node types"
+        raise UsageError(words, fix=one_of(metadata.node_types, "write --seeds TYPE=FILE, where TYPE is one of"))
     return found
 
 

@@ -55,6 +55,8 @@ REFUSED = [
     ("0.8/x/0.2", {}, "SHARES: 'x' is no share", SHARES_FIX),
     ("-1/2", {}, "SHARES: '-1' is no share", SHARES_FIX),
     ("", {}, "SHARES are needed: how many rows go where", "write TRAIN/VALID/TEST, such as 0.8/0.1/0.1"),
+    (None, {}, "SHARES are needed: how many rows go where", "write TRAIN/VALID/TEST, such as 0.8/0.1/0.1"),
+    (0.8, {}, "SHARES: expected two or three shares, found '0.8'", SHARES_FIX),
     (
         "",
         {"by": "time:at"},

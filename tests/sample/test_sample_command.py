@@ -60,6 +60,21 @@ def refused(capsys, *args):
             ["--seeds", "s", "--fanouts", "user:sells:item=5,2"],
             "error: --fanouts: there is no edge type 'user:sells:item'\n  fix: use one of user:buys:item\n",
         ),
+        *(
+            (
+                ["--seeds", "s", *flags],
+                "error: --fanouts are all 0: nothing is drawn\n  fix: draw 1 neighbour or more in some hop\n",
+            )
+            for flags in (["--fanouts", "0"], ["--fanouts", "0,0", "--fanouts", "user:buys:item=0,0"])
+        ),
+        (
+            ["--seeds", "split:train", "--full", 1],
+            "error: there are several node types\n  fix: write --seeds TYPE=FILE, where TYPE is one of user, item\n",
+        ),
+        (
+            ["--seeds", "usr=/a/seeds.txt", "--full", 1],
+            "error: there is no node type 'usr'\n  fix: write --seeds TYPE=FILE, where TYPE is one of user, item\n",
+        ),
         (["--seeds", "s", "--full", 0], "error: --full must be 1 or more, found 0\n  fix: correct the value\n"),
         (
             ["--seeds", "s", "--full", 1, "--add-self-loop"],
@@ -216,6 +231,47 @@ def test_the_summary_tells_what_was_drawn(store, tmp_path, capsys):
         "num_sampled_edges": 2,
     }
     assert told["num_nodes"] == {"user": 3, "item": 2}
+
+
+def test_the_summary_shows_flows_and_not_the_types_of_the_store(store, tmp_path, capsys):
+    flags = [str(store), str(tmp_path / "out"), "--seeds", "user=split:train", "--full", "1", "--direction", "out"]
+    assert run(["sample", *flags, "--progress", "none"]) == 0
+    head, work = capsys.readouterr().out.splitlines()
+    assert head == f"{tmp_path}/out: 1 flow of 2 layers, 3 nodes, 2 edges"
+    assert work.startswith("  read ")
+    shown = str(graphprep.sample(store, tmp_path / "two", seeds="user=split:train", full=1, direction="out"))
+    head, work = shown.splitlines()
+    assert (head, work[:8]) == (f"{tmp_path}/two: 1 flow of 2 layers, 3 nodes, 2 edges", "  wrote ")
+
+
+def test_a_file_of_seeds_that_is_not_there_may_be_meant_as_a_type(tmp_path, capsys):
+    (tmp_path / "edges.txt").write_text("0 1\n1 0\n")
+    graphprep.convert(tmp_path / "edges.txt", tmp_path / "store")
+    code, words = refused(capsys, tmp_path / "store", tmp_path / "out", "--seeds", f"X={tmp_path}/s.txt", "--full", 1)
+    assert code == 3
+    assert words.endswith(
+        "no such file or folder\n  fix: check the spelling of the path; the node type of --seeds TYPE=FILE is _N\n"
+    )
+
+
+def test_seeds_come_from_stdin(store, tmp_path, monkeypatch):
+    (tmp_path / "seeds.txt").write_text("cid\nann\n")
+    with (tmp_path / "seeds.txt").open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        graphprep.sample(store, tmp_path / "out", seeds="user=-", full=1, shuffle=False)
+    (arrays,) = read_flows(tmp_path / "out")
+    assert names(arrays) == {"user": [2, 0]}
+
+
+@pytest.mark.parametrize("seeds", [[0, 1], 0, np.array([0, 1]), {"user": [0]}], ids=str)
+def test_ids_in_memory_are_no_files(store, tmp_path, seeds):
+    with pytest.raises(graphprep.GraphprepError) as error:
+        graphprep.sample(store, tmp_path / "out", seeds=seeds, full=1)
+    assert (str(error.value), error.value.exit_code) == (
+        f"seeds must be files, found {seeds!r}\n"
+        "  fix: write IDs to a file, or draw around IDs in memory: graphprep.neighbor_sampling(graph, IDS, ...)",
+        2,
+    )
 
 
 def test_a_store_anywhere_gives_the_same_samples(store, tmp_path):

@@ -233,6 +233,16 @@ def test_seeds_that_are_not_there_are_refused():
     assert str(error.value) == "overwrite is an option of files\n  fix: leave out overwrite; seeds are the second argument"
 
 
+def test_options_of_files_are_not_offered_to_flows_in_memory():
+    graph = graphprep.load(str(shared_store("homogeneous")[1]))
+    with pytest.raises(UsageError, match="there is no option 'nope'\n  fix: the options are: ") as error:
+        graphprep.neighbor_sampling(graph, [1], nope=1)
+    offered = set(error.value.fix.removeprefix("the options are: ").split(", "))
+    assert {"fanouts", "batch_size", "threads"} <= offered
+    for name in ("seeds", "seed_times", "typed_ids", "copy_columns", "format", "overwrite"):
+        assert name not in offered
+
+
 def test_a_temporal_flow_is_that_of_the_files(tmp_path):
     store = shared_store("temporal")[1]
     graph = graphprep.load(str(store))

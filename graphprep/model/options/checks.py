@@ -47,16 +47,17 @@ _LEAST = {
 }
 
 
-def make_options(kind: type[T], options: T | None, given: Mapping[str, Any]) -> T:
+def make_options(kind: type[T], options: T | None, given: Mapping[str, Any], without: Sequence[str] = ()) -> T:
     """Return checked options: those given as an object, and fields of it, or of its ``run``, that are given one by one.
 
-    Raises UsageError for a name that is no option, and for a value that does not fit.
+    ``without`` are fields that cannot be given. Raises UsageError for a name that is no option, and for a value that does not
+    fit.
     """
     if options is None:
         options = kind()
     if not isinstance(options, kind):
         raise UsageError(f"options must be {kind.__name__}, found {options!r}", fix=f"pass graphprep.{kind.__name__}(...)")
-    names = set(map(attrgetter("name"), dataclasses.fields(kind)))  # type: ignore[arg-type]
+    names = set(map(attrgetter("name"), dataclasses.fields(kind))).difference(without)  # type: ignore[arg-type]
     of_run = set(map(attrgetter("name"), dataclasses.fields(RunOptions)))
     changes: dict[str, Any] = {}
     run: dict[str, Any] = {}

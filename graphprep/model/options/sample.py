@@ -78,7 +78,7 @@ class SampleSummary(RunResult):
     def card(self) -> Card:
         """See ``Showable``."""
         work = f"wrote {size(self.output_bytes)} in {count(self.num_files, 'file')} in {duration(self.elapsed_s)}"
-        return self.card_of(f"{self.out}: {self.flows_words()}", work)
+        return Card(f"{self.out}: {self.flows_words()}", (), (work, *(f"note: {one}" for one in self.notes)))
 
     def peak_words(self) -> str:
         """Say how much memory was in use at most."""

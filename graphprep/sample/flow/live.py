@@ -99,7 +99,7 @@ def neighbor_sampling(
         raise UsageError(f"graph must be a loaded store, found {graph!r}", fix="pass graphprep.load(STORE)")
     wanted = _read_seeds(graph, seeds, seed_times)
     of_seeds = ("memory",)  # the names of no files
-    made = make_options(SampleOptions, options, given)
+    made = make_options(SampleOptions, options, given, _OF_FILES)
     made = replace(made, seeds=of_seeds, seed_times=() if seed_times is None else of_seeds)
     return DrawnFlows(graph, plan_sample(graph.metadata, made), wanted, made)
 
