@@ -8,7 +8,9 @@ from typing import Any
 
 from graphprep.convert.read.plan import Planned
 from graphprep.convert.run import Run
+from graphprep.decoders.registry import find_decoder
 from graphprep.engine.budget import format_size
+from graphprep.model.options.checks import option_types
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.options.plan import Guess
 from graphprep.plan.sizes import GraphSizes
@@ -19,7 +21,7 @@ _BLANKS = "blanks"
 
 def guesses(run: Run, planned: Planned, sizes: GraphSizes) -> tuple[Guess, ...]:
     """Return what is assumed of the input, and of the store."""
-    return (*_of_input(run.options, planned), *_of_ids(run.options, sizes), *_of_run(run, sizes))
+    return (*_of_input(run.options, planned), *_of_ids(run.options, planned.format, sizes), *_of_run(run, sizes))
 
 
 def _of_input(options: ConvertOptions, planned: Planned) -> Iterator[Guess]:
@@ -29,18 +31,23 @@ def _of_input(options: ConvertOptions, planned: Planned) -> Iterator[Guess]:
     first = next((span for span in planned.sources.spans if span.detail is not None), None)
     detail: Any = None if first is None else first.detail
     delimiter = _delimiter(detail)
-    if delimiter is not None and given.get("delimiter") is None:
+    if delimiter is not None and given.get("delimiter") is None and _takes(planned.format, "delimiter"):
         shown = delimiter or " "
         yield Guess("delimiter", repr(shown) if delimiter else _BLANKS, f"--delimiter {shlex.quote(shown)}")
     line = getattr(detail, "header_line", None)
-    if line is not None and given.get("header") is None:
+    if line is not None and given.get("header") is None and _takes(planned.format, "header"):
         yield Guess("header", f"line {line}" if line else "none", f"--header {'yes' if line else 'no'}")
     is_named = line or (first is not None and first.kind == "table")
     names = getattr(detail, "names", None) if is_named else None
     for what, flag, place in _columns(detail):
-        if given.get(flag) is None:
+        if given.get(flag) is None and _takes(planned.format, flag):
             name = names[place] if names and place < len(names) else str(place)
             yield Guess(f"column of the {what}", name, f"--{flag.replace('_', '-')} {shlex.quote(str(name))}")
+
+
+def _takes(format: str, option: str) -> bool:
+    """Return whether a format takes an option of decoders: of others it is no flag, but written in the input."""
+    return format == "tables" or option in option_types(find_decoder(format))
 
 
 def _delimiter(detail: Any) -> str | None:
@@ -57,10 +64,10 @@ def _columns(detail: Any) -> Iterator[tuple[str, str, int]]:
             yield what, f"{name}_col", place
 
 
-def _of_ids(options: ConvertOptions, sizes: GraphSizes) -> Iterator[Guess]:
+def _of_ids(options: ConvertOptions, format: str, sizes: GraphSizes) -> Iterator[Guess]:
     given = options.decoder_options
     kinds = {"identity": "integers from 0", "int64": "integers", "uint64": "integers", "string": "texts"}
-    if given.get("id_type") is None and sizes.raw_ids:
+    if _takes(format, "id_type") and given.get("id_type") is None and sizes.raw_ids:
         words = ", ".join(dict.fromkeys(kinds[one] for one in sizes.raw_ids.values()))
         yield Guess("raw IDs", words, f"--id-type {'string' if 'string' in sizes.raw_ids.values() else 'uint'}")
     if sizes.amounts.by_ends and options.ids is None and not sizes.amounts.has_texts and not options.num_nodes:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -171,6 +172,17 @@ def test_guesses_are_what_the_flags_fix(tmp_path):
     assert flags["column of the sources"] == "--src-col source"
     again = graphprep.plan(KARATE, format="edges", partitions=1, ids="dense", memory_limit="1GiB", threads=1)
     assert {"format", "partitions", "nodes", "memory limit", "threads"}.isdisjoint(one.what for one in again.guesses)
+
+
+@pytest.mark.parametrize(
+    "path", ["lesmis/lesmis.jsonl", "shop/shop.tsv", "karate/chunked", "people/graph.json", "edges/plain.txt.gz"]
+)
+def test_convert_takes_the_flags_of_guesses(path, tmp_path):
+    from graphprep.cli.main import run
+
+    planned = graphprep.plan(SAMPLES / path)
+    flags = [word for one in planned.guesses for word in shlex.split(one.flags)]
+    assert run(["convert", str(SAMPLES / path), str(tmp_path / "out"), "--quiet", *flags]) == 0
 
 
 def write_parts(path, parts, kind):
