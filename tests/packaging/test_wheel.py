@@ -15,7 +15,7 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
 ROOT = Path(__file__).resolve().parent.parent.parent
 SOURCES = ("graphprep", "schemas", "docs", "sample_data", "tests")
-FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "Makefile", ".gitignore")
+FILES = ("pyproject.toml", "hatch_build.py", "README.md", "CHANGELOG.md", "LICENSE", "Makefile", ".gitignore")
 
 
 @pytest.fixture(scope="module")
