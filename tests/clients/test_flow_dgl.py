@@ -17,4 +17,4 @@ def test_dgl_takes_flows_as_blocks():
     DGL.find_python()
     stores = [shared_store(name)[1] for name in NAMES]
     printed = DGL.run("dgl_flow_client.py", ROOT, sysconfig.get_paths()["purelib"], *stores)
-    assert len(printed.splitlines()) == len(NAMES)
+    assert len([line for line in printed.splitlines() if line.startswith('"/')]) == len(NAMES)  # DGL may say more

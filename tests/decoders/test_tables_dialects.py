@@ -228,6 +228,7 @@ def test_a_graph_config_says_both(tmp_path):
         table = config.nodes[0].table
         assert (table.escape, table.comment) == ("\\", "#")
         path.write_text(dump_graph(config))
+    with Storage() as storage:
         assert load_graph(storage, str(path)) == config
 
 

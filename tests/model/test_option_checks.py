@@ -19,6 +19,8 @@ from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.options.generate import GenerateOptions
 from graphprep.model.options.partition import PartitionOptions
 from graphprep.model.options.reorder import ReorderOptions
+from graphprep.model.options.sample import SampleOptions
+from graphprep.model.options.split import SplitOptions
 from graphprep.model.options.stats import StatsOptions
 from graphprep.model.options.transform import TransformOptions
 from graphprep.model.options.words import DECODER_OPTIONS, flags_in_messages, parameter_words
@@ -179,9 +181,9 @@ def test_flags_become_parameters(text, told):
 def test_every_flag_of_a_message_is_an_option():
     """What the message names in Python is a field of the options, or a key of decoder_options."""
     kinds = (ConvertOptions, RunOptions, ExportOptions, PartitionOptions, ReorderOptions, TransformOptions, GenerateOptions)
-    kinds += (StatsOptions,)
+    kinds += (StatsOptions, SplitOptions, SampleOptions)
     fields = {field.name for kind in kinds for field in dataclasses.fields(kind)}
-    parameters = {"target", "from_", "type_", "edges", "missing", "head", "max_faults", "nodes", "node_data"}
+    parameters = {"against", "target", "from_", "type_", "edges", "missing", "head", "max_faults", "nodes", "node_data"}
     known = fields | parameters | set(DECODER_OPTIONS) | {"decoder_options_file", "option", "list", "watermark"}
     package = Path(graphprep.__file__).parent
     sources = [path for path in package.rglob("*.py") if not path.is_relative_to(package / "cli")]

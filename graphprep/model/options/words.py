@@ -25,6 +25,7 @@ DECODER_OPTIONS = (
 _NAMES = {
     "category": "categories",
     "column": "columns",
+    "copy-column": "copy_columns",
     "drop-column": "drop_columns",
     "edge": "edges",
     "edge-type": "edge_types",
