@@ -81,7 +81,7 @@ services: setup
 	@$(RUN) tests/services/install.py .venv/services
 
 test-services: services
-	@GRAPHPREP_REQUIRE_SERVICES=1 $(RUN) -m pytest -n 2 --dist loadgroup --quiet tests/services $(PYTEST_FLAGS)
+	@GRAPHPREP_REQUIRE_SERVICES=1 GRAPHPREP_SERVICE_RUNS=all $(RUN) -m pytest -n 2 --dist loadgroup --quiet tests/services $(PYTEST_FLAGS)
 
 test-faults: setup
 	@GRAPHPREP_FAULT_SCHEDULES=$(or $(N),500) $(RUN) -m pytest --quiet tests/faults $(PYTEST_FLAGS)

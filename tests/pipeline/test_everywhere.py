@@ -54,7 +54,8 @@ def test_a_run_gives_what_a_local_one_gives(run, pair, place, tmp_path_factory, 
     first, last = pair.split(" to ")
     if first == "http" and run.lists:
         pytest.skip("servers of HTTP list no folders")
-    read = _read.get(first) or place(first)
+    here = place(first)  # also where another is read: a test has its own credentials
+    read = _read.get(first, here)
     if first not in _read:
         read.put_all(inputs())
     if first != "hdfs":  # whose folder goes with the test
