@@ -332,9 +332,9 @@ UNKNOWN = "check the spelling: http://, https://, s3://, hdfs:// and memory:// a
 )
 def test_a_missing_driver_is_one_line(url, module, message, fix, monkeypatch):
     registry = sys.modules["fsspec.registry"]
-    for name in (module, "fsspec.implementations.http"):
+    for name in (module, f"{module}.fsspec", "fsspec.implementations.http"):
         monkeypatch.setitem(sys.modules, name, None)
-    for name in ("http", "s3", "gs"):
+    for name in ("http", "s3", "hdfs", "gs"):  # what earlier tests of this process loaded
         monkeypatch.delitem(registry._registry, name, raising=False)
     with pytest.raises(UsageError) as caught:
         Storage().open(url)
