@@ -7,7 +7,7 @@ RUN := .venv/bin/python
 CLIENTS := torch==2.13.0 torch-geometric==2.8.1
 PEERS := deepgnn-ge==0.1.66 graphlearn-torch==0.2.4
 
-.PHONY: help python setup core clients services test-clients test-services test-faults test-gpu demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels bench-gpu bench-scaling sanitize-gpu docs wheel signatures clean
+.PHONY: help python setup core clients services test-clients test-services test-faults test-gpu demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels bench-gpu bench-scaling sanitize-gpu docs site wheel signatures clean
 
 help:
 	@echo "make setup    install graphprep and its tools into .venv"
@@ -27,6 +27,7 @@ help:
 	@echo "make bench    compare with the peers that are there, in a few minutes; bench-full: at full size; bench-kernels; bench-gpu; bench-scaling"
 	@echo "make sanitize-gpu  the kernels' tests on a GPU under compute-sanitizer"
 	@echo "make docs     write what commands print now into README.md and docs/"
+	@echo "make site     the documentation as a site with search, which needs no network, into site/"
 	@echo "make wheel    a wheel with compiled kernels, for processors like this one, into dist"
 	@echo "make signatures  write anew which kernels come with it"
 	@echo "make clean    remove .venv, caches and outputs"
@@ -155,10 +156,16 @@ docs: setup
 	@$(RUN) -m cogapp -I docs -r docs/cli.md docs/python.md
 	@$(RUN) docs/sessions.py
 
+# Of the Markdown as it lies there, in the order of docs/README.md. A link that leads nowhere is an error.
+site: setup
+	@$(RUN) -c 'import furo, myst_parser, sphinx' 2>/dev/null || $(RUN) -m pip install -qq --disable-pip-version-check '.[docs]'
+	@$(RUN) -m sphinx -W --keep-going -q -c docs/site -d build/doctrees . site
+	@echo "site/index.html"
+
 # For PyPI: with the kernels' machine code for every level of processors that this machine has. dist/
 wheel: setup
 	@GRAPHPREP_WHEEL_KERNELS=all $(RUN) -m build --wheel --no-isolation
 
 clean:
-	rm -rf .venv out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .benchmarks .mutants
+	rm -rf .venv out site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .benchmarks .mutants
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
