@@ -14,6 +14,7 @@ from graphprep.model.version import __version__
 
 if TYPE_CHECKING:
     from graphprep.api import (
+        clean,
         convert,
         export,
         export_targets,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from graphprep.model.errors import GraphprepError
     from graphprep.model.export import ExportOptions, ExportSummary
     from graphprep.model.ids import IDConverter, PartitionBook
+    from graphprep.model.options.clean import CleanReport
     from graphprep.model.options.convert import ConvertOptions, ConvertSummary
     from graphprep.model.options.generate import GenerateOptions, GenerateSummary
     from graphprep.model.options.partition import PartitionOptions, PartitionSummary
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Adjacency",
+    "CleanReport",
     "ConvertOptions",
     "ConvertSummary",
     "ExportOptions",
@@ -85,6 +88,7 @@ __all__ = [
     "TransformSummary",
     "__version__",
     "build_adjacency",
+    "clean",
     "convert",
     "create_full_node_flow",
     "dedup_edges",
@@ -118,6 +122,7 @@ __all__ = [
 
 _HOMES = {
     "Adjacency": "graphprep.edges.adjacency",
+    "CleanReport": "graphprep.model.options.clean",
     "ConvertOptions": "graphprep.model.options.convert",
     "ConvertSummary": "graphprep.model.options.convert",
     "ExportOptions": "graphprep.model.export",
@@ -146,6 +151,7 @@ _HOMES = {
     "TransformSummary": "graphprep.model.options.transform",
     "RunOptions": "graphprep.model.options.convert",
     "build_adjacency": "graphprep.edges.arrays",
+    "clean": "graphprep.api",
     "convert": "graphprep.api",
     "create_full_node_flow": "graphprep.sample.flow.live",
     "dedup_edges": "graphprep.edges.sorted_arrays",
@@ -177,7 +183,8 @@ _HOMES = {
     "validate": "graphprep.api",
 }
 
-for _room in ("convert", "export", "generate", "ids", "info", "plan", "sample", "stats", "validate"):  # so are functions
+_ROOMS = ("clean", "convert", "export", "generate", "ids", "info", "plan", "sample", "stats", "validate")  # so are functions
+for _room in _ROOMS:
     import_module(f"graphprep.{_room}")  # Python makes it an attribute of the package now, and never again
     del globals()[_room]
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from graphprep.info.guess import GuessedGraph
     from graphprep.info.inspect import GraphInfo
     from graphprep.model.export import ExportOptions, ExportSummary, TargetInfo
+    from graphprep.model.options.clean import CleanReport
     from graphprep.model.options.generate import GenerateOptions, GenerateSummary
     from graphprep.model.options.partition import PartitionOptions, PartitionSummary
     from graphprep.model.options.plan import PlanReport
@@ -523,6 +524,24 @@ def export_targets(
         return describe_targets(wanted, options=target_options)
     with open_store(store, storage_options) as reader:
         return describe_targets(wanted, reader.metadata, target_options)
+
+
+@python_words()
+def clean(
+    *places: Place, dry_run: bool = False, all_dead: bool = False, storage_options: Mapping[str, str] | None = None
+) -> CleanReport:
+    """Remove what runs that failed or were killed left at ``places``: outputs, or folders in which outputs lie.
+
+    Stores, runs that are alive and what graphprep did not write are left alone. ``dry_run``: remove nothing. ``all_dead``: take
+    runs of which nobody can tell, such as those of other machines, for dead. Raises GraphprepError.
+    """
+    from graphprep.clean import command as cleaning
+
+    if not places:
+        raise UsageError("PATH is needed: where to look", fix="name an output, or a folder of outputs")
+    with _storage(storage_options) as storage:
+        report = cleaning.clean([os.fspath(one) for one in places], storage, dry_run=dry_run, all_dead=all_dead)
+    return replace(report, kept=tuple(replace(one, reason=in_words((one.reason,))[0]) for one in report.kept))
 
 
 @contextlib.contextmanager

@@ -50,6 +50,7 @@ _COMMANDS = {
     "sample": "Draw neighbourhoods of seeds, mini-batch after mini-batch.",
     "export": "Write a store as the files that a trainer loads.",
     "generate": "Generate a test graph: R-MAT, a grid, or users and items.",
+    "clean": "Remove what runs that failed or were killed left.",
     "doctor": "Tell what graphprep finds here: versions, kernels, devices.",
     "kernels": "List, compile or remove the machine code of kernels.",
 }

@@ -24,6 +24,7 @@ from graphprep.storage.faults import display_url, plain_words, raise_plain
 
 TMP_DIR_OPTION = "--tmp-dir"  # what chooses the folder
 WAIT = "wait for it, or choose another name"
+LOCK_PREFIX = ".graphprep-lock-"
 _PREFIX = ".graphprep-tmp-"
 _ATTEMPTS = 20
 _in_use: weakref.WeakSet[PrivateFolder] = weakref.WeakSet()
@@ -102,7 +103,7 @@ class LocalClaim:
 
     def __init__(self, target: Path) -> None:
         self._target = target
-        self._file = target.with_name(f".graphprep-lock-{target.name[:100]}")
+        self._file = target.with_name(f"{LOCK_PREFIX}{target.name[:100]}")
         self._lock: int | None = None
 
     def take(self) -> None:
@@ -209,7 +210,16 @@ def find_private(parent: str, prefix: str = _PREFIX) -> Iterator[str]:
 
 def _own(prefix: str) -> str:
     """Return how the names of this machine's folders begin: on a shared disk, locks may be seen on one machine only."""
-    return f"{prefix}{hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]}-"
+    return f"{prefix}{_machine()}-"
+
+
+def is_of_this_machine(machine: str) -> bool:
+    """Return whether the eight digits in a private folder's name are those of this machine."""
+    return machine == _machine()
+
+
+def _machine() -> str:
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
 
 
 def _lock(path: str, *, wait: bool) -> int | None:
@@ -217,18 +227,32 @@ def _lock(path: str, *, wait: bool) -> int | None:
 
     None where it is locked, where it is gone, or where locks are not to be had.
     """
+    try:
+        return hold(path, wait=wait)
+    except BlockingIOError:
+        return None
+
+
+def hold(path: str, *, wait: bool = False, shared: bool = False) -> int | None:
+    """Lock a folder, or the file of a claim, until the descriptor that is returned is closed.
+
+    None where it is gone, or where locks are not to be had. Raises BlockingIOError where others have it and we do not ``wait``;
+    those that hold it ``shared`` do not keep each other out.
+    """
     if sys.platform == "win32":
         return None
     import fcntl
 
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+    except OSError as error:
         os.close(descriptor)
+        if isinstance(error, BlockingIOError):
+            raise
         return None
     return descriptor
 

@@ -27,7 +27,7 @@ from graphprep.model.errors import DataError, MemoryLimitError, StorageError, Us
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_data"
 COMMANDS = (
     *("convert", "plan", "info", "validate", "stats", "ids", "partition", "reorder", "transform", "split", "sample"),
-    *("export", "generate", "doctor", "kernels"),
+    *("export", "generate", "clean", "doctor", "kernels"),
 )
 
 

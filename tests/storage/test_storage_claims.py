@@ -261,8 +261,8 @@ def test_two_machines_that_begin_at_once(out, monkeypatch):
     claim = first._target._claim
     late = claims.RemoteClaim(claim._fs, claim.path, out, takes_over=False)
     answers = iter([None])
-    real = late._read
-    monkeypatch.setattr(late, "_read", lambda: next(answers, None) or real())
+    real = late.read
+    monkeypatch.setattr(late, "read", lambda: next(answers, None) or real())
     with pytest.raises(UsageError, match=f"process {os.getpid()} is writing"):
         late.take()
     assert socket.gethostname() in claim._fs.cat_file(claim.path).decode()

@@ -19,7 +19,7 @@ import numpy as np
 
 from graphprep.model.errors import UsageError
 from graphprep.storage.faults import display_url, plain_words
-from graphprep.storage.private import TMP_DIR_OPTION
+from graphprep.storage.private import TMP_DIR_OPTION, hold
 from graphprep.storage.spill.segments import Appender, BrokenSegmentError, Segment, SegmentFile
 
 JOURNAL_NAME = "journal.json"
@@ -27,7 +27,7 @@ _LOCKS: dict[type, Callable[[], Any]] = {type(threading.Lock()): threading.Lock,
 
 
 class KeptFolder:
-    """A folder of segments that stays until ``is_done``, unless nothing in it is ``named`` by a journal.
+    """A folder of segments that stays until ``is_done``, unless nothing in it is ``named`` by a journal; locked meanwhile.
 
     What is dropped stays while it is named: what is told of it may be read again after a kill.
     """
@@ -40,6 +40,7 @@ class KeptFolder:
         self.named: frozenset[str] = frozenset()
         self._dropped: set[Path] = set()
         self._num_files = 0
+        self._lock: int | None = None
 
     def make(self) -> None:
         """Make the folder where it is not there.
@@ -57,6 +58,9 @@ class KeptFolder:
                 place=display_url(str(self.path)),
                 fix="remove it, or name another folder with --tmp-dir",
             )
+        if self._lock is None:
+            with contextlib.suppress(BlockingIOError):  # whoever cleans up, for a moment
+                self._lock = hold(str(self.path), shared=True)
 
     def new_path(self) -> Path:
         """See ``SegmentFolder``."""
@@ -96,6 +100,9 @@ class KeptFolder:
         """Remove the folder where it is of no more use."""
         if self.is_done or not self.named:
             shutil.rmtree(self.path, ignore_errors=True)
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
 
 
 class _Task(NamedTuple):

@@ -8,9 +8,11 @@ import os
 import secrets
 import socket
 import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphprep.model.errors import StorageError, UsageError
+from graphprep.model.metadata import METADATA_NAME
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import WAIT
 from graphprep.storage.write.conditional import create_object, replace_object
@@ -22,15 +24,17 @@ class RemoteClaim:
     """An object at a URL that names the run which writes the output. Others respect it while that may be alive.
 
     On this machine one can tell. Of another machine's run nobody knows whether it was killed, so that ``takes_over`` says
-    whether its claim is void.
+    whether its claim is void. ``last`` is the file that is written after all others; it is told, as are the names of objects
+    that could be anybody's, to whoever removes what a killed run left.
     """
 
-    def __init__(self, fs: Any, path: str, out: str, *, takes_over: bool) -> None:
+    def __init__(self, fs: Any, path: str, out: str, *, takes_over: bool, last: str = METADATA_NAME) -> None:
         self._fs = fs
         self.path = path
         self._out = out
         self._takes_over = takes_over
         self._token = ""
+        self._claim: dict[str, Any] = {"last": last, "names": []}
 
     def take(self) -> None:
         """Claim the output.
@@ -38,18 +42,30 @@ class RemoteClaim:
         Raises UsageError where another run has, and what the file system raises where it cannot be written to.
         """
         token = secrets.token_hex(8)
-        claim = {"host": socket.gethostname(), "pid": os.getpid(), "token": token, "time": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
-        data = json.dumps(claim).encode()
-        found = self._read()
-        if found is not None or not self._put(data, is_new=True):
-            self._refuse(self._read() or {} if found is None else found)
-            self._put(data)
+        owner = {"host": socket.gethostname(), "pid": os.getpid(), "token": token, "time": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
+        self._claim |= owner
+        found = self.read()
+        if found is not None or not self._put(is_new=True):
+            self.refuse(self.read() or {} if found is None else found)
+            self._put()
         self._token = token
         _held.add(token)
 
+    def take_from(self, dead: Mapping[str, Any] | None) -> None:
+        """Claim what the run of a claim has left, with all that this tells of it. Raises like ``take``."""
+        told = dead or {}
+        self._claim = {key: told.get(key, value) for key, value in self._claim.items()}
+        self.take()
+
+    def note(self, names: Sequence[str]) -> None:
+        """Tell the names of objects before they are put. Raises StorageError like ``check``."""
+        self.check()
+        self._claim["names"] = list(names)
+        self._put()
+
     def check(self) -> None:
         """Raise StorageError where another run took the output over."""
-        if self._token and (self._read() or {}).get("token") != self._token:
+        if self._token and (self.read() or {}).get("token") != self._token:
             self._forget()
             raise StorageError(
                 "another run has taken this output over", place=display_url(self._out), fix="let that one end, or run again"
@@ -62,12 +78,17 @@ class RemoteClaim:
             with contextlib.suppress(Exception):
                 self._fs.rm_file(self.path)
 
+    def abandon(self) -> None:
+        """Leave the claim there as that of a dead run."""
+        self._forget()
+
     def _forget(self) -> None:
         _held.discard(self._token)
         self._token = ""
 
-    def _put(self, data: bytes, *, is_new: bool = False) -> bool:
+    def _put(self, *, is_new: bool = False) -> bool:
         """Put the claim; False where it is to be new, and another one is there by now."""
+        data = json.dumps(self._claim).encode()
         try:
             (create_object if is_new else replace_object)(self._fs, self.path, data)
         except FileExistsError:
@@ -80,7 +101,7 @@ class RemoteClaim:
             raise
         return True
 
-    def _read(self) -> dict[str, Any] | None:
+    def read(self) -> dict[str, Any] | None:
         """Return the claim that is there; None where there is none, and an empty one where it cannot be read."""
         with contextlib.suppress(AttributeError):
             self._fs.invalidate_cache()
@@ -92,7 +113,7 @@ class RemoteClaim:
             return {}
         return value if isinstance(value, dict) else {}
 
-    def _refuse(self, found: dict[str, Any]) -> None:
+    def refuse(self, found: dict[str, Any]) -> None:
         """Raise UsageError where the run that has the claim is alive, or may be."""
         place, since = display_url(self._out), f" since {found.get('time')}" if found.get("time") else ""
         if found.get("host") == socket.gethostname():

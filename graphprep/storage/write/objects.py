@@ -21,8 +21,8 @@ _MOST_PARTS = 9_000  # of S3's 10,000
 _BATCH_BYTES = 4 << 20  # of small objects, which are put together
 _BATCH_OBJECTS = 64
 _BUCKETS = ("s3", "gcs", "abfs")
-_CLAIM = ".graphprep-claim"
-_OURS = re.compile(rf"part-\d{{5,}}/.*|{re.escape(PROVENANCE_NAME)}|{re.escape(_CLAIM)}")
+CLAIM_NAME = ".graphprep-claim"
+OWN_NAME = re.compile(rf"part-\d{{5,}}/.*|{re.escape(PROVENANCE_NAME)}|{re.escape(CLAIM_NAME)}")
 
 
 def is_unfinished(storage: Storage, out: str) -> bool:
@@ -30,7 +30,7 @@ def is_unfinished(storage: Storage, out: str) -> bool:
     fs, path = storage.filesystem(out)
     prefix = path.rstrip("/") + "/"
     found = [name.removeprefix(prefix) for name in fs.find(path)]
-    return bool(found) and all(_OURS.fullmatch(name) for name in found)
+    return bool(found) and all(OWN_NAME.fullmatch(name) for name in found)
 
 
 class ObjectTarget:
@@ -56,12 +56,20 @@ class ObjectTarget:
             self._stage, self._stage_url = _hidden_beside(self._path, token), _hidden_beside(self._out, token)
         self._paths: list[str] = []
         self._batch: dict[str, bytes] = {}
-        self._claim = RemoteClaim(self._fs, f"{self._path}/{_CLAIM}", self._out, takes_over=takes_over)
+        self._claim = RemoteClaim(self._fs, f"{self._path}/{CLAIM_NAME}", self._out, takes_over=takes_over, last=last)
+        self._num_noted = 0
 
     def begin(self) -> None:
-        """Find out now whether objects can be put here, not when the first one is finished, perhaps hours later."""
-        check_can_put(self._out, self._fs, f"{self._stage}/{self._last}")
+        """Find out now whether objects can be put here, not when the first one is finished, perhaps hours later.
+
+        The claim comes first: a run that is killed has left nothing without one.
+        """
         self._claim.take()
+        try:
+            check_can_put(self._out, self._fs, f"{self._stage}/{self._last}")
+        except BaseException:
+            self._claim.release()
+            raise
 
     def open(self, path: str, num_bytes: int) -> ObjectSink:
         """See ``Target.open``."""
@@ -116,6 +124,13 @@ class ObjectTarget:
         """Return the file system."""
         return self._fs
 
+    def note(self) -> None:
+        """Let the claim name the objects that are put from now on, where their names do not tell whose they are."""
+        names = [path for path in self._paths if not OWN_NAME.fullmatch(path) and path != self._last]
+        if self._stage == self._path and len(names) > self._num_noted:
+            self._claim.note(names)
+            self._num_noted = len(names)
+
     def put(self, full: str, data: bytes) -> None:
         """Put a small object, soon and together with others; the last one after all of them."""
         if full != f"{self._path}/{self._last}":
@@ -143,6 +158,7 @@ class ObjectTarget:
     def _flush(self) -> None:
         batch, self._batch = self._batch, {}
         if batch:
+            self.note()
             with_folders(self._fs, lambda: self._fs.pipe(batch), list(batch))
 
     def _move(self, path: str) -> None:
@@ -165,6 +181,9 @@ class _Putter(Protocol):
     def fs(self) -> Any:
         """Return the file system."""
 
+    def note(self) -> None:
+        """Get to know that an object is about to be put in parts."""
+
     def put(self, full: str, data: bytes) -> None:
         """Put a small object."""
 
@@ -174,6 +193,9 @@ class SingleObject:
 
     def __init__(self, fs: Any) -> None:
         self.fs = fs
+
+    def note(self) -> None:
+        """Nobody is told."""
 
     def put(self, full: str, data: bytes) -> None:
         """Put the object now."""
@@ -239,6 +261,7 @@ class ObjectSink:
 
     def _upload(self) -> None:
         if self._file is None:
+            self._target.note()
             with_folders(self._target.fs, self._open, [self._full])
         data, self._data = self._data, bytearray()
         self._file.write(data)
@@ -268,14 +291,29 @@ def _leave_transaction(fs: Any, file: Any) -> None:
 
 
 def _delete(fs: Any, paths: Sequence[str]) -> None:
-    """Remove objects, one by one where the store refuses to remove many at once. What is not there is passed over."""
+    """Remove objects, as far as that can be done."""
+    if not _delete_at_once(fs, paths):
+        for path in paths:
+            with contextlib.suppress(Exception):
+                fs.rm_file(path)
+
+
+def delete_objects(fs: Any, paths: Sequence[str]) -> None:
+    """Remove objects; what is not there is passed over. Raises what the store says where one cannot be removed."""
+    if not _delete_at_once(fs, paths):
+        for path in paths:
+            with contextlib.suppress(FileNotFoundError):
+                fs.rm_file(path)
+
+
+def _delete_at_once(fs: Any, paths: Sequence[str]) -> bool:
+    """Remove many objects; False where the store refuses that, and some may still be there."""
+    if not paths or any(char in path for path in paths for char in "*?["):  # drivers take these for patterns
+        return not paths
     with contextlib.suppress(Exception):
-        if paths and not any(char in path for path in paths for char in "*?["):  # drivers take these for patterns
-            fs.rm(list(paths))
-            return
-    for path in paths:
-        with contextlib.suppress(Exception):
-            fs.rm_file(path)
+        fs.rm(list(paths))
+        return True
+    return False
 
 
 def _hidden_beside(path: str, token: str) -> str:

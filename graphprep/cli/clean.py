@@ -1,0 +1,62 @@
+"""``graphprep clean``: what dead runs left."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from graphprep.cli.help.groups import with_groups
+from graphprep.cli.options import AsJson, StorageFlags, option
+
+if TYPE_CHECKING:
+    from graphprep.model.options.clean import CleanReport
+
+_of_removal = partial(option, "Removal")
+
+
+@with_groups()
+def clean(
+    *,
+    places: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH...",
+            help="An output that a run was to write, or a folder of outputs or temporary files, here or at a URL.",
+            show_default=False,
+        ),
+    ],
+    storage_flags: StorageFlags,
+    dry_run: Annotated[bool, _of_removal("Tell what would be removed.", "--dry-run", default=False)] = False,
+    all_dead: Annotated[
+        bool,
+        _of_removal(
+            "Take runs of which nobody here can tell, such as those of other machines, for dead: be sure of it.",
+            "--all-dead",
+            default=False,
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove what runs that failed or were killed left.
+
+    Hidden folders, claims, temporary files and journals of --resume; on object stores the objects and uploads of an output that
+    was never finished. Whole stores, runs that are alive and what graphprep did not write are left alone.
+
+    Example: graphprep clean karate-store --dry-run
+    """
+    from graphprep import api
+    from graphprep.model.shown.texts import lines_text
+
+    report = api.clean(*places, dry_run=dry_run, all_dead=all_dead, storage_options=storage_flags.to_mapping())
+    typer.echo(report_json(report) if as_json else lines_text(report.lines()))
+
+
+def report_json(report: CleanReport) -> str:
+    """Write the report for machines."""
+    import dataclasses
+
+    from graphprep.model.shown.texts import json_text
+
+    return json_text(dataclasses.asdict(report) | {"num_bytes": report.num_bytes})
