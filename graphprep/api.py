@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from graphprep.against.report import AgainstReport
     from graphprep.convert.memory.graph import MemoryGraph
     from graphprep.convert.pipeline import InputReport
+    from graphprep.convert.read.plan import Plan
+    from graphprep.convert.run import Elsewhere, Run
     from graphprep.graph.graph import Graph
     from graphprep.ids.lookup import GivenIds, IdLookup
     from graphprep.info.guess import GuessedGraph
@@ -112,13 +114,20 @@ def convert(
     ``inputs`` are paths or URLs, or in memory: a DataFrame, an Arrow table (whatever exports one), a matrix of scipy.sparse, a
     dict of them by type, a networkx graph, or PyG's ``Data`` or ``HeteroData``. ``nodes`` and ``edges`` are tables by type:
     ``convert(nodes={"user": users}, edges={("user", "buys", "item"): buys}, out="store")``. ``given`` are fields of
-    ``ConvertOptions`` or ``RunOptions``: ``convert("a.csv", "store", partitions=2, threads=4)``. Raises GraphprepError.
+    ``ConvertOptions`` or ``RunOptions``: ``convert("a.csv", "store", partitions=2, threads=4)``. With ``worker_index`` and
+    ``worker_count`` it decodes one worker's share, of which the summary tells bytes and time, and ``merge`` makes the store.
+    Raises GraphprepError.
     """
+    from graphprep.convert.units.work import check_share, work
+
     options = make_options(ConvertOptions, options, given)
-    run = _converter(options)
+    share = check_share(options)
+    run = _converter(options) if share is None else partial(work, share=share)
     if not os.fspath(out):
         raise UsageError("the output has no name", fix="name the folder or URL of the store")
     found = _read_memory(inputs, nodes, edges, options)
+    if found is not None and share is not None:
+        raise UsageError("a worker reads files, not what is in memory", fix="write it to files that all workers see")
     if found is None:
         urls = _as_list(inputs)  # type: ignore[arg-type]
         _check_bad_records(options, urls, os.fspath(out))
@@ -131,12 +140,42 @@ def convert(
         return _worded(run(found.inputs, os.fspath(out), options, told, found.in_memory), decoder=True)
 
 
-def _converter(options: ConvertOptions) -> Callable[..., ConvertSummary]:
+@python_words(decoder=True)
+def merge(
+    out: Place,
+    options: RunOptions | None = None,
+    reporter: Reporter | None = None,
+    *,
+    resume: bool = False,
+    **given: Any,
+) -> ConvertSummary:
+    """Make the store at ``out`` of what the workers of ``convert(..., out, worker_index=i, worker_count=n)`` decoded.
+
+    Inputs and options are theirs. ``resume`` goes on where an interrupted call stopped. ``given`` are fields of ``RunOptions``.
+    Raises GraphprepError, also while workers are missing.
+    """
+    from graphprep.convert.units.merge import TakenOver, find_run
+
+    options = make_options(RunOptions, options, given)
+    with _open_storage(options) as storage:
+        found = find_run(storage, os.fspath(out), options, resume=check_value("resume", resume, bool))
+        run = _converter(found.options, elsewhere=TakenOver(os.fspath(out), found.shared))
+        with _reporting(reporter) as told:
+            summary = run(found.shared.inputs, os.fspath(out), found.options, told)
+        found.folder_of.remove()
+    return _worded(summary, decoder=True)
+
+
+def _converter(
+    options: ConvertOptions, elsewhere: Callable[[Run, Plan], Elsewhere] | None = None
+) -> Callable[..., ConvertSummary]:
     """Return what converts: operations on the graph, and partitioners that look at edges, need a store first."""
     from graphprep.convert import pipeline
     from graphprep.store.assign import GRAPH_METHODS
 
-    convert: Callable[..., ConvertSummary] = pipeline.convert
+    convert: Callable[..., ConvertSummary] = (
+        pipeline.convert if elsewhere is None else partial(pipeline.convert, elsewhere=elsewhere)
+    )
     if operations := options.operations():
         from graphprep.rewrite.transform.command import rewrite_converted
 

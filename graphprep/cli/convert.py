@@ -188,8 +188,23 @@ class EngineFlags(DeviceFlags):
 
     engine: Annotated[
         Literal["threads", "processes"],
-        _of_resources("Who decodes text: threads, or as many processes, for decoders written in Python."),
+        _of_resources("Who decodes: threads, or as many processes, for decoders written in Python."),
     ] = "threads"
+    worker_index: Annotated[
+        int | None,
+        _of_resources(
+            "Decode the share of worker N (from 0) only; graphprep merge OUT makes the store when all are done.", metavar="N"
+        ),
+    ] = None
+    worker_count: Annotated[int | None, _of_resources("How many workers share the input.", metavar="N")] = None
+
+    def with_engine(self, options: ConvertOptions) -> ConvertOptions:
+        """Add who decodes."""
+        from graphprep.model.options.checks import checked
+
+        return checked(
+            dataclasses.replace(options, engine=self.engine, worker_index=self.worker_index, worker_count=self.worker_count)
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -375,8 +390,9 @@ def convert(
         inputs, table_flags, "INPUT and OUT are both needed: what to convert, and the folder or URL of the store"
     )
     options = make_input_options(input_flags, table_flags, decoder_flags, run_options, error_flags)
-    options = dataclasses.replace(with_store_options(options, store_flags), engine=run_flags.engine)
+    options = run_flags.with_engine(with_store_options(options, store_flags))
     exports = last_flags.folders(out)
+    refuse_exports(options, exports)
     if dry_run:
         with reporting(report_flags) as reporter:
             planned = api.plan(urls, options, reporter, out=out, export=[target for target, _ in exports])
@@ -396,13 +412,26 @@ def convert(
     if as_json:
         typer.echo(summary_json(summary, exported))
     else:
-        typer.echo(
-            "\n".join([summary_text(summary, every=every), *(export.summary_text(one, every=every) for one in exported)])
-        )
+        text = share_text(summary) if options.worker_index is not None else summary_text(summary, every=every)
+        typer.echo("\n".join([text, *(export.summary_text(one, every=every) for one in exported)]))
     if failure is not None:
         raise failure
     if error_flags.fail_if_skipped:
         refuse_skipped(summary.num_skipped)
+
+
+def refuse_exports(options: ConvertOptions, exports: Sequence[tuple[str, str]]) -> None:
+    """Raise UsageError where a worker is to export, which has no store."""
+    from graphprep.model.errors import UsageError
+
+    if exports and options.worker_index is not None:
+        raise UsageError("a worker makes no store that could be exported", fix="drop --export; graphprep export follows merge")
+
+
+def share_text(summary: ConvertSummary) -> str:
+    """Write what a worker did, for people."""
+    own, *others = summary.notes
+    return "\n".join([f"{display_url(summary.out)}: {own}", f"  {summary.work_words()}", *(f"  {one}" for one in others)])
 
 
 def refuse_skipped(num_skipped: int) -> None:

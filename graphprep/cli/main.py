@@ -38,6 +38,7 @@ _EXIT_SIGNAL = 128
 # Functions in modules of their names, and how their docstrings begin: the page of all commands loads none of them.
 _COMMANDS = {
     "convert": "Convert raw graph data into a store of CSC or CSR arrays.",
+    "merge": "Make the store of what the workers of convert decoded.",
     "plan": "Say what a conversion will be like: sizes, memory, time.",
     "info": "Describe a store, a chunked graph or raw files.",
     "validate": "Check a store against its schema and its invariants.",

@@ -24,12 +24,13 @@ from graphprep.convert.index.node_spaces import NodeRules
 from graphprep.convert.index.nodes import BeyondError, index_needs, index_nodes
 from graphprep.convert.read.decode import decode_all, decode_needs
 from graphprep.convert.read.locate import Locator
-from graphprep.convert.read.plan import Planned, decoded_bytes, plan
+from graphprep.convert.read.plan import Plan, Planned, decoded_bytes, plan
 from graphprep.convert.resume import Tasks, journal_folder
 from graphprep.convert.roles.settle import complete, settle
-from graphprep.convert.run import Run, begin_run, decode_settings
+from graphprep.convert.run import Elsewhere, Run, begin_run, decode_settings
 from graphprep.convert.shuffle.route import Routed, Routing
 from graphprep.convert.shuffle.route_edges import route_edges, route_needs
+from graphprep.convert.units.folder import UnitFolder
 from graphprep.engine.budget import count_memory
 from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
 from graphprep.kernels.edges import Kernels
@@ -136,11 +137,13 @@ def convert(
     reporter: Reporter | None = None,
     in_memory: InMemory | None = None,
     rewrite: Callable[[Converted], GraphMetadata] | None = None,
+    elsewhere: Callable[[Run, Plan], Elsewhere] | None = None,
 ) -> ConvertSummary:
     """Convert raw graph files to a store of CSR/CSC partitions and metadata.json.
 
     ``inputs``: paths, folders, globs or URLs (``-``: stdin), or names of what is ``in_memory``; ``out``: a path or URL that
     does not exist yet. With ``rewrite`` the store is made in a private folder, and what that makes of it is at ``out``.
+    ``elsewhere`` is asked for the blocks of an input that others decode.
     Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``.
     """
     options = options or ConvertOptions()
@@ -150,6 +153,8 @@ def convert(
         kept = journal_folder(out, tmp_dir)
         run = stack.enter_context(begin_run(inputs, (out,), options, tmp_dir, reporter, kept if options.resume else None))
         ledger, memory = run.ledger, run.memory
+        if elsewhere is None:
+            UnitFolder(run.storage, out).refuse_workers()
         writer = target = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
         if rewrite is not None:
             folder = PrivateFolder(tmp_dir)
@@ -161,7 +166,7 @@ def convert(
             in_memory.spool(run.storage)
         drops = options.on_missing_node == "drop"
         disk = DiskRules(out, tmp_dir, memory.pool_bytes, len(options.layouts), options.edge_ids, may_drop_edges=drops)
-        prepared = _prepare(run, disk, target.replaced)
+        prepared = _prepare(run, disk, target.replaced, elsewhere)
         shape = StoreShape.of(prepared.index.partition.num_parts, prepared.nodes, prepared.edges)
         needs = build_needs(options, memory, shape, prepared.most_bytes)
         ledger.begin("build", (*needs, memory.runs(prepared.most_bytes)))
@@ -224,14 +229,20 @@ def decode_input(
         run.ledger.end()
 
 
-def _prepare(run: Run, disk: DiskRules | None = None, replaced: Mapping[str, Any] | None = None) -> Prepared:
+def _prepare(
+    run: Run,
+    disk: DiskRules | None = None,
+    replaced: Mapping[str, Any] | None = None,
+    elsewhere: Callable[[Run, Plan], Elsewhere] | None = None,
+) -> Prepared:
     """Run the stages from plan to shuffle, and refuse an input that is not what was meant.
 
     Records that are rejected are written to --bad-records, also where a stage fails. ``disk`` is None where nothing is written;
     ``replaced`` is the metadata.json of a store that would be.
     """
     most_errors, _ = parse_error_limit(run.options.max_errors)
-    prepared = _run_stages(run, None, disk) if run.options.on_error != "skip" else _run_skipping(run, most_errors, disk)
+    stages = partial(_run_stages, run, disk=disk, elsewhere=elsewhere)
+    prepared = stages(None) if run.options.on_error != "skip" else _run_skipping(run, most_errors, stages)
     found = Outcome(
         display_url(run.inputs[0]) if len(run.inputs) == 1 else "",  # the place of messages
         sum(prepared.num_nodes.values()),
@@ -244,7 +255,7 @@ def _prepare(run: Run, disk: DiskRules | None = None, replaced: Mapping[str, Any
     return prepared
 
 
-def _run_skipping(run: Run, most_errors: int | None, disk: DiskRules | None) -> Prepared:
+def _run_skipping(run: Run, most_errors: int | None, stages: Callable[[Rejects], Prepared]) -> Prepared:
     from graphprep.storage.write.files import check_writable, write_pieces
 
     options, storage = run.options, run.storage
@@ -253,20 +264,24 @@ def _run_skipping(run: Run, most_errors: int | None, disk: DiskRules | None) -> 
         check_writable(storage, url)
     with Rejects(most_errors, options.run.tmp_dir) as rejects:
         try:
-            return _run_stages(run, rejects, disk)
+            return stages(rejects)
         finally:
             if url is not None:
                 write_pieces(storage, url, rejects.pieces())
 
 
-def _run_stages(run: Run, rejects: Rejects | None, disk: DiskRules | None) -> Prepared:
+def _run_stages(
+    run: Run, rejects: Rejects | None, disk: DiskRules | None, elsewhere: Callable[[Run, Plan], Elsewhere] | None
+) -> Prepared:
     """Plan, decode and index the input, and scatter it to buckets."""
     memory, ledger = run.memory, run.ledger
     folders = (None, None) if disk is None else (disk.out, disk.tmp_dir)
     known = plan(run.inputs, run.options, run.storage, memory, ledger, folders)
     if disk is not None:
         check_disk(known.input, run.storage, disk, ledger.reporter)
-    tasks = Tasks(run, known, rejects)
+    decoded = None if elsewhere is None else elsewhere(run, known)
+    known = known if decoded is None else decoded.known
+    tasks = Tasks(run, known, rejects, decoded)
     indexed = cache(lambda: tasks.do("index", lambda: _index_input(tasks), ends=("decode",)))
     kernels = run.device.kernels(tasks.do("count", lambda: indexed().decoded.num_edges), memory, ledger)
     done = tasks.do("shuffle", lambda: _shuffle(tasks, indexed(), kernels), ends=("index",), kernels=kernels)
@@ -372,7 +387,8 @@ def _index_input(tasks: Tasks) -> _Indexed:
     """Decode and index; again with other keys, should two names have the same one."""
     run, known = tasks.run, tasks.known
     options, memory, ledger, planned = run.options, run.memory, run.ledger, known.input
-    settings = decode_settings(run, known)
+    elsewhere = tasks.elsewhere
+    settings = decode_settings(run, known, None if elsewhere is None else elsewhere.reading)
     decoder, sources, seed = planned.decoder, planned.sources, 0
 
     def decode() -> tuple[Decoded, Locator]:
@@ -380,7 +396,8 @@ def _index_input(tasks: Tasks) -> _Indexed:
         ledger.begin("decode", (*decode_needs(settings, most), memory.runs(most)), total_bytes=planned.total_bytes)
         rows = (run.storage, run.pool, settings, ledger.reporter, tasks.rejects, planned.replan, seed)
         portions = None if seed else tasks.portions("decode in part", settings)
-        decoded = decode_all(decoder, sources, *rows, portions)
+        blocks = None if elsewhere is None or seed else elsewhere.blocks
+        decoded = decode_all(decoder, sources, *rows, portions, blocks)
         return decoded, Locator(decoded, run.storage, settings if portions is None else portions.settings)
 
     while True:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from graphprep.convert.decoded.rejects import Rejects
 from graphprep.convert.read.decode import Collector, DecodeSettings
 from graphprep.convert.read.plan import Plan
-from graphprep.convert.run import Run
+from graphprep.convert.run import Elsewhere, Run
 from graphprep.model.errors import UsageError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.version import __version__
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.urls import local_path
 from graphprep.storage.spill.journal import Journal, KeptFolder
-from graphprep.store.assign import PARTITION_METHODS, PYTHON_PREFIX
+from graphprep.store.assign import GRAPH_METHODS, PARTITION_METHODS, PYTHON_PREFIX
 
 if TYPE_CHECKING:
     from graphprep.storage.read.urls import Storage
@@ -28,7 +28,10 @@ T = TypeVar("T")
 _PORTION_BYTES = 1 << 30  # of input, decoded between one record in the journal and the next, so that these cost little
 _PORTIONS = 64  # of a large one: each record tells of all before
 # They change nothing in what tasks make, or are looked at again at the end.
-_FREE = ("run", "resume", "engine", "overwrite", "allow_empty", "min_nodes", "min_edges", "bad_records", "edge_id_col")
+_FREE = (
+    *("run", "resume", "engine", "scheduler", "worker_index", "overwrite", "allow_empty", "min_nodes", "min_edges"),
+    *("bad_records", "edge_id_col"),
+)
 
 
 def journal_folder(out: str, tmp_dir: str | None) -> KeptFolder:
@@ -42,14 +45,15 @@ def journal_folder(out: str, tmp_dir: str | None) -> KeptFolder:
 class Tasks:
     """The tasks of a run, each of which is done once by all runs that go on."""
 
-    def __init__(self, run: Run, known: Plan, rejects: Rejects | None) -> None:
-        """Open the journal of a run whose rows are kept.
+    def __init__(self, run: Run, known: Plan, rejects: Rejects | None, elsewhere: Elsewhere | None = None) -> None:
+        """Open the journal of a run whose rows are kept; ``elsewhere`` its input may be decoded.
 
         Raises UsageError where it was begun with another input or other options.
         """
         self.run = run
         self.known = known
         self.rejects = rejects
+        self.elsewhere = elsewhere
         self._journal = None if run.kept is None else Journal(run.kept, about_run(run, known), run.ledger.reporter.message)
 
     def do(self, name: str, make: Callable[[], T], ends: tuple[str, ...] = (), **known: object) -> T:
@@ -109,17 +113,23 @@ class KeptPortions:
         self._tasks.keep(self._name, collector, {})
 
 
-def about_run(run: Run, known: Plan) -> dict[str, str]:
+def about_run(run: Run, known: Plan, flag: str = "--resume") -> dict[str, str]:
     """Return what must be the same for a run to go on: the version, options, and files. Raises UsageError for a pipe."""
-    options, storage = run.options, run.storage
+    options = run.options
     about = {"version": __version__, "input": " ".join(map(display_url, run.inputs))}
     for name, value in dataclasses.asdict(dataclasses.replace(options, graph=known.input.graph)).items():
         if name not in _FREE:
             about[f"option {name}"] = str(value)
-    for url in dict.fromkeys(_files(options, known, storage)):
+    return about | about_files(run, known, flag)
+
+
+def about_files(run: Run, known: Plan, flag: str) -> dict[str, str]:
+    """Return the states of all files that are read. Raises UsageError for a pipe."""
+    storage, about = run.storage, {}
+    for url in dict.fromkeys(_files(run.options, known, storage)):
         if storage.is_spooled(url):
             raise UsageError(
-                "--resume needs an input that can be read again", place=display_url(url), fix="write it to a file first"
+                f"{flag} needs an input that can be read again", place=display_url(url), fix="write it to a file first"
             )
         about[display_url(url)] = storage.stamp(url)
     return about
@@ -133,6 +143,6 @@ def _files(options: ConvertOptions, known: Plan, storage: Storage) -> Iterator[s
         yield from (storage.join(flag.base, file) if flag.base else file for file in flag.files)
     given = [options.schema, options.decoder_options.get("decoder_options_file")]
     by = options.partition_by
-    if by not in PARTITION_METHODS and not by.startswith(PYTHON_PREFIX):
+    if by not in (*PARTITION_METHODS, *GRAPH_METHODS) and not by.startswith(PYTHON_PREFIX):
         given += [entry.url for entry in storage.list_dir(by)] if storage.is_dir(by) else [by]
     yield from filter(None, given)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from graphprep.convert.decoded.early_edges import EarlyRules
+from graphprep.convert.read.apart import FoundBlock, Reading
 from graphprep.convert.read.decode import DecodeSettings
 from graphprep.convert.read.plan import Plan
 from graphprep.edges.device.find import RunDevice, find_kernels
@@ -22,6 +24,14 @@ from graphprep.storage.spill.runs import SpillPool
 _MOST_GROUP = 16 << 20  # of text whose edges are scattered at once: some 2^20, a thousand for every bucket
 _LEAST_EARLY = 1 << 15  # edges
 _AHEAD_BLOCKS = 4  # of a remote table, as stored, fetched while it is read
+
+
+class Elsewhere(NamedTuple):
+    """An input that others decode: its plan as they have it, how they read, and what yields their blocks in input order."""
+
+    known: Plan
+    reading: Reading
+    blocks: Callable[[], Iterator[FoundBlock]]
 
 
 class Run(NamedTuple):
@@ -70,10 +80,10 @@ def begin_run(
             yield Run(inputs, options, storage, memory, ledger, pool, device, sampler, kept, engine)
 
 
-def decode_settings(run: Run, known: Plan) -> DecodeSettings:
-    """Say how an input is decoded under the memory limit."""
+def decode_settings(run: Run, known: Plan, reading: Reading | None = None) -> DecodeSettings:
+    """Say how an input is decoded under the memory limit, and read as others did where ``reading`` says that."""
     options, memory, total_bytes = run.options, run.memory, known.input.total_bytes
-    return DecodeSettings(
+    settings = DecodeSettings(
         block_bytes=memory.block_bytes,
         limit_bytes=max(memory.block_bytes, run.storage.record_bytes),
         max_rows=max(1 << 10, memory.block_bytes // 16),
@@ -83,6 +93,7 @@ def decode_settings(run: Run, known: Plan) -> DecodeSettings:
         early=None if known.flags or known.schema is not None else _early_rules(options, memory, total_bytes),
         engine=run.engine,
     )
+    return settings if reading is None else replace(settings, **reading._asdict())
 
 
 def _early_rules(options: ConvertOptions, memory: MemoryPlan, total_bytes: int | None) -> EarlyRules | None:

@@ -15,8 +15,12 @@ Result = TypeVar("Result")
 class Engine(Protocol):
     """Does tasks for threads that wait for it: functions without arguments that depend on nothing but what they hold.
 
-    An engine of other processes takes tasks, and gives results, that can be pickled.
+    An engine of other processes (``is_apart``) takes tasks, and gives results, that can be pickled. ``num_workers`` tasks are
+    done at a time; 0: as many as there are threads.
     """
+
+    is_apart: bool
+    num_workers: int
 
     def run(self, task: Callable[[], Result]) -> Result:
         """Return what a task gives, and raise what it raises."""
@@ -27,6 +31,9 @@ class Engine(Protocol):
 
 class Threads:
     """Does a task on the thread that asks for it."""
+
+    is_apart = False
+    num_workers = 0
 
     def run(self, task: Callable[[], Result]) -> Result:
         """See ``Engine``."""

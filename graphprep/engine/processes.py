@@ -25,7 +25,10 @@ class Processes:
     A task is picklable, and gives the same whenever it is done: where a worker dies, another does its task anew.
     """
 
+    is_apart = True
+
     def __init__(self, num_workers: int) -> None:
+        self.num_workers = num_workers
         self._workers = [_Worker() for _ in range(num_workers)]
         self._free: queue.LifoQueue[_Worker] = queue.LifoQueue()
         for worker in self._workers:

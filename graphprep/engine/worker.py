@@ -6,6 +6,7 @@ import pickle
 import signal
 import struct
 import sys
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -13,23 +14,45 @@ import numpy as np
 _SIZE = struct.Struct("<q")
 
 
-def send(pipe: BinaryIO, message: object) -> None:
-    """Write an object, its arrays beside it, without copying them."""
+def pack(message: object) -> list[memoryview]:
+    """Return an object as bytes, its arrays among them, without copying these."""
     buffers: list[pickle.PickleBuffer] = []
     head = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
     parts = [memoryview(head), *(buffer.raw() for buffer in buffers)]
-    pipe.write(b"".join(map(_SIZE.pack, (len(parts), *(part.nbytes for part in parts)))))
-    for part in parts:
+    return [sizes_bytes(parts), *parts]
+
+
+def sizes_bytes(parts: Sequence[memoryview]) -> memoryview:
+    """Return what stands before the parts of an object: how many there are, and their sizes."""
+    return memoryview(b"".join(map(_SIZE.pack, (len(parts), *(part.nbytes for part in parts)))))
+
+
+def send(pipe: BinaryIO, message: object) -> None:
+    """Write an object."""
+    for part in pack(message):
         pipe.write(part)
     pipe.flush()
 
 
 def receive(pipe: BinaryIO) -> Any:
     """Read an object. Raises EOFError where there is none any more."""
+    return unpack(receive_parts(pipe))
+
+
+def receive_parts(pipe: BinaryIO, most_bytes: int = sys.maxsize) -> list[memoryview]:
+    """Read an object's parts, which ``unpack`` takes. Raises EOFError where there are none, or more than ``most_bytes``."""
     (count,) = _SIZE.unpack(_read(pipe, _SIZE.size))
-    sizes = [_SIZE.unpack(_read(pipe, _SIZE.size))[0] for _ in range(count)]
-    head, *buffers = [_read(pipe, size) for size in sizes]
-    return pickle.loads(head, buffers=buffers)
+    if not 0 < count <= most_bytes // _SIZE.size:
+        raise EOFError
+    sizes = [size for (size,) in _SIZE.iter_unpack(_read(pipe, count * _SIZE.size))]
+    if min(sizes) < 0 or sum(sizes) > most_bytes:
+        raise EOFError
+    return [_read(pipe, size) for size in sizes]
+
+
+def unpack(parts: list[memoryview]) -> Any:
+    """Return the object whose parts were received."""
+    return pickle.loads(parts[0], buffers=parts[1:])
 
 
 def _read(pipe: BinaryIO, size: int) -> memoryview:

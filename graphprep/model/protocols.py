@@ -71,7 +71,8 @@ class Span:
     and where one of them with rows has no ``array``, none has. ``id_columns`` names the columns of sources and destinations
     that are read as one ID space although their names speak of two kinds of things; the decode stage then looks whether their
     ranges differ, too. ``key_columns`` names the columns of a table's raw IDs, as messages call them (None: one without a
-    name). ``room`` is what ``read`` may hold; None: no limit is known.
+    name). ``room`` is what ``read`` may hold; None: no limit is known. ``piece``, for text that is not compressed and whose
+    records are lines: only those that begin in bytes [start, stop) of the file.
     """
 
     url: str
@@ -87,6 +88,7 @@ class Span:
     id_columns: tuple[str, str] | None = None
     key_columns: tuple[str | None, ...] = ()
     room: ReadingRoom | None = None
+    piece: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

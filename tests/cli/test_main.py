@@ -26,8 +26,8 @@ from graphprep.model.errors import DataError, MemoryLimitError, StorageError, Us
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_data"
 COMMANDS = (
-    *("convert", "plan", "info", "validate", "stats", "ids", "partition", "reorder", "transform", "split", "sample"),
-    *("export", "generate", "clean", "doctor", "kernels"),
+    *("convert", "merge", "plan", "info", "validate", "stats", "ids", "partition", "reorder", "transform", "split"),
+    *("sample", "export", "generate", "clean", "doctor", "kernels"),
 )
 
 

@@ -165,7 +165,8 @@ def test_flags_that_documents_name_exist(name):
         "--install-completion",
         "--show-completion",
     }
-    foreign = {"--exclude", "--use-graphbolt"}
+    foreign = {"--exclude", "--use-graphbolt", "--array", "--cpus-per-task", "--mem", "--requeue", "--parsable", "--wrap"}
+    foreign.add("--dependency")
     text = re.sub(r"<!--.*?-->", "", DOCUMENTS[name].read_text(), flags=re.S)
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z]", text))
     prefixes = {flag for flag in named if any(other.startswith(flag + "-") for other in known)}

@@ -16,7 +16,10 @@ from graphprep.model.errors import DataError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.run_options import RunOptions
 
-NAMES = ("karate_csv", "lesmis_json", "davis_edgelist", "faulty_tsv", "names_codes_auto", "names_signed_modulo", "edges_roles")
+NAMES = (
+    *("karate_csv", "lesmis_json", "davis_edgelist", "faulty_tsv", "names_codes_auto", "names_signed_modulo", "edges_roles"),
+    *("edges_parquet", "people_tables", "shop_chunked"),
+)
 RUN = RunOptions(threads=2, memory_limit="1GiB")
 
 PIPES = """

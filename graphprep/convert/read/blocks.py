@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from graphprep.convert.decoded.keys import KeyedRows, key_rows
 from graphprep.convert.decoded.rows import IdRange, IdSpaces
 from graphprep.model.errors import BadRecord, DataError, DecodeError
-from graphprep.model.protocols import Decoder, FindsFaults, ReadingRoom, Span, TextBlock
+from graphprep.model.protocols import Decoder, FindsFaults, ReadingRoom, Sources, Span, TextBlock
 from graphprep.model.rows import RawEdges, RawRows, RawTexts
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.spans import place_of, places_of, record_ends_of
@@ -50,6 +50,11 @@ class BlockDecoder:
     may_be_integers: bool
     signed: frozenset[str]
     spaces: IdSpaces
+
+    @classmethod
+    def of(cls, decoder: Decoder, sources: Sources, skip: bool, text_seed: int = 0) -> BlockDecoder:
+        """Return what decodes the blocks of an input."""
+        return cls(decoder, skip, text_seed, bool(sources.auto_ids), frozenset(sources.signed_ids), IdSpaces(sources))
 
     def decode(self, block: TextBlock) -> FoundRows:
         """Decode a block. Raises DataError for its first fault, unless faults are skipped."""
@@ -246,3 +251,15 @@ def read_table(
                 yield next(iter(decoder.read(handle, replace(span, start=row, stop=faulty), max_rows, places))), [], row
             yield None, [bad], faulty
             row = faulty + 1
+
+
+def raw_bytes(rows: RawRows | None) -> int:
+    """Return the size of a table's rows: of their IDs, and of columns that stand apart."""
+    if rows is None:
+        return 0
+    arrays: list[NDArray[np.generic]] = []
+    ids = [] if rows.edges is None else [rows.edges.src, rows.edges.dst]
+    ids += [] if rows.nodes is None else [rows.nodes.ids]
+    arrays += [one.values if isinstance(one, RawTexts) else one for one in ids]
+    arrays += [aligned.chunk.values for aligned in rows.aligned]
+    return sum(array.nbytes for array in arrays)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -31,17 +32,20 @@ from graphprep.convert.decoded.rows import (
     ShapeList,
 )
 from graphprep.convert.decoded.texts import UNKNOWN, KeyCollisionError, TextIndexer
-from graphprep.convert.read.blocks import BlockDecoder, read_table
+from graphprep.convert.read.apart import ApartTask, FoundBlock, Reading, read_found
+from graphprep.convert.read.blocks import BlockDecoder, FoundRows, raw_bytes, read_table
 from graphprep.engine.budget import DECODED_FACTOR
 from graphprep.engine.ledger import Need
 from graphprep.engine.local import Engine, Threads, chain_ordered, map_ordered, num_in_flight
 from graphprep.kernels.cpu.text.texts import take_texts
 from graphprep.model.errors import BadRecord, DataError
 from graphprep.model.protocols import Decoder, Reporter, SettlesIds, Sources, Span, TextBlock
-from graphprep.model.rows import AlignedColumn, ColumnChunk, RawEdges, RawNodes, RawRows, RawTexts, Relation
+from graphprep.model.rows import AlignedColumn, ColumnChunk, RawEdges, RawNodes, RawRows, Relation
 from graphprep.storage.faults import display_url
+from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.spans import StoredBlock, text_blocks
 from graphprep.storage.spill.runs import Runs, SpillPool
+from graphprep.storage.spill.segments import Segment as StoredSegment
 from graphprep.store.columns.cells import cells_of
 
 if TYPE_CHECKING:
@@ -142,12 +146,14 @@ def decode_all(
     replan: Callable[[Decoder], Sources] | None = None,
     text_seed: int = 0,
     portions: Portions | None = None,
+    elsewhere: Callable[[], Iterator[FoundBlock]] | None = None,
 ) -> Decoded:
     """Decode every span, starting again where a column turns out to hold text, or names to be integers.
 
     ``replan`` cuts spans for the decoder that then takes over (None: the same ones do). Rejected records are added to
     ``rejects``, which are there with ``settings.skip``; else DataError is raised with file, line and column of the first.
-    Where there are ``portions``, decoding goes on behind the last one that was kept.
+    Where there are ``portions``, decoding goes on behind the last one that was kept. ``elsewhere`` yields what others decoded,
+    in input order, all but columns that stay in their files; where decoding starts again, it is done here.
     """
     kept = None if portions is None else portions.last()
     while True:
@@ -162,7 +168,7 @@ def decode_all(
         decoded = collector.decoded
         decoder, sources, text_seed = decoded.decoder, decoded.sources, decoded.text_seed
         try:
-            collector.run(storage, portions)
+            collector.run(storage, portions, elsewhere)
             return decoded
         except WidenError as error:
             decoder = decoder.widen(error.columns)
@@ -177,11 +183,12 @@ def decode_all(
             text_seed += 1
             stale = False
         decoded.close()
+        elsewhere = None
         sources = replan(decoder) if stale and replan is not None else sources
 
 
 class _Work(NamedTuple):
-    """A block to decode, or rows that a table's reader already made."""
+    """A block to decode, rows that a table's reader already made, or what was decoded elsewhere."""
 
     span: int
     block: int
@@ -189,6 +196,7 @@ class _Work(NamedTuple):
     rows: RawRows | None = None
     num_bytes: int = 0
     bad: tuple[BadRecord, ...] = ()
+    found: FoundRows | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,8 +258,7 @@ class Collector:
         self.kinds: dict[str, _Kind] = {}
         self.plain: dict[int, FileColumn] = {}
         self.columns: dict[BatchColumn, BatchColumn] = {}
-        signed, seed = frozenset(decoded.sources.signed_ids), decoded.text_seed
-        self.blocks = BlockDecoder(decoded.decoder, settings.skip, seed, bool(decoded.sources.auto_ids), signed, decoded.spaces)
+        self.blocks = BlockDecoder.of(decoded.decoder, decoded.sources, settings.skip, decoded.text_seed)
         self.integers = dict.fromkeys(decoded.sources.auto_ids, True)
         spaces = set()
         for node in decoded.sources.node_types:
@@ -261,8 +268,8 @@ class Collector:
         for relation in decoded.sources.edge_types:
             self._relation_code(relation)
 
-    def run(self, storage: Storage, portions: Portions | None) -> None:
-        """Decode everything, or what is left."""
+    def run(self, storage: Storage, portions: Portions | None, elsewhere: Callable[[], Iterator[FoundBlock]] | None) -> None:
+        """Decode everything, or what is left; see ``decode_all``."""
         settings = self.settings
         decoder = self.decoded.decoder
         for span in self.decoded.sources.spans:
@@ -271,7 +278,8 @@ class Collector:
                 break
         if settings.early is not None and not self.num_done:
             self.decoded.early = self._begin_early(settings.early)
-        with contextlib.closing(self._groups(storage)) as groups:
+        items = self._items(storage) if elsewhere is None else self._found_items(elsewhere())
+        with contextlib.closing(self._groups(storage, items)) as groups:
             is_all = False
             while not is_all:
                 portion = _Portion(groups, sys.maxsize if portions is None else portions.portion_bytes)
@@ -302,11 +310,11 @@ class Collector:
         relation = sources.edge_types[0]
         return EarlyEdges.begin(rules, self.pool, is_one_type=relation.src_type == relation.dst_type)
 
-    def _groups(self, storage: Storage) -> Generator[list[_Work]]:
+    def _groups(self, storage: Storage, all_items: Generator[_Work]) -> Generator[list[_Work]]:
         """Yield what there is to do, several blocks at a time once edges are scattered at once: fewer, larger segments."""
         group: list[_Work] = []
         num_bytes = 0
-        with contextlib.closing(self._items(storage)) as items:
+        with contextlib.closing(all_items) as items:
             try:
                 for item in islice(items, self.num_done, None):
                     group.append(item)
@@ -344,7 +352,9 @@ class Collector:
 
     def _decode(self, item: _Work) -> _Done:
         block = item.data
-        if block is not None:
+        if item.found is not None:
+            found = item.found
+        elif block is not None:
             found = self.settings.engine.run(partial(self.blocks.decode, block))
         else:
             found = self.blocks.look(item.rows, item.bad)
@@ -386,6 +396,9 @@ class Collector:
         settings = self.settings
         spans = enumerate(self.decoded.sources.spans)
         for is_table, group in groupby(spans, lambda one: one[1].kind == "table" and one[0] not in self.plain):
+            if is_table and settings.engine.is_apart:
+                yield from self._apart_items(storage, list(group))
+                continue
             if is_table:
                 tables = [partial(self._table_items, storage, *one) for one in group]
                 yield from chain_ordered(tables, settings.threads if self._may_read_ahead(storage) else 1)
@@ -398,6 +411,41 @@ class Collector:
                 for index, block in enumerate(blocks):
                     yield _Work(number, index, block, num_bytes=block.num_bytes)
 
+    def _apart_items(self, storage: Storage, tables: Sequence[tuple[int, Span]]) -> Generator[_Work]:
+        """Let other processes read tables, each into a file of its own, and yield what they found; streams are read here."""
+        settings, folder = self.settings, PrivateFolder(storage.tmp_dir)
+        reading = Reading(settings.block_bytes, settings.limit_bytes, settings.max_rows)
+
+        def decode(table: tuple[int, Span]) -> tuple[tuple[int, Span], StoredSegment | None]:
+            if storage.is_spooled(table[1].url):
+                return table, None
+            name = f"table-{table[0]}"
+            task = ApartTask((table,), self.blocks, reading, settings.room_bytes, storage, folder.make(), name)
+            return table, settings.engine.run(task)
+
+        try:
+            for table in tables:
+                storage.watch(table[1].url)
+            folder.make()  # once, before threads ask for it
+            for table, segment in map_ordered(decode, tables, settings.engine.num_workers):
+                if segment is None:
+                    yield from self._table_items(storage, *table)
+                    continue
+                for block in read_found(storage, folder.make(), segment):
+                    yield _Work(block.span, block.block, None, num_bytes=block.num_bytes, found=block.found)
+                Path(folder.make(), segment.name).unlink()
+        finally:
+            folder.remove()
+
+    def _found_items(self, blocks: Iterator[FoundBlock]) -> Generator[_Work]:
+        """Yield what was decoded elsewhere, and the columns that stay in their files where these come in the input."""
+        left = sorted(self.plain, reverse=True)
+        for block in blocks:
+            while left and left[-1] < block.span:
+                yield _Work(left.pop(), 0, None)
+            yield _Work(block.span, block.block, None, num_bytes=block.num_bytes, found=block.found)
+        yield from (_Work(number, 0, None) for number in reversed(left))
+
     def _may_read_ahead(self, storage: Storage) -> bool:
         """Return whether several tables may be read at a time: each takes memory, and remote ones are fetched ahead anyway."""
         spans = self.decoded.sources.spans
@@ -408,7 +456,7 @@ class Collector:
         room_bytes = settings.room_bytes
         tables = read_table(self.decoded.decoder, storage, span, settings.max_rows, settings.skip, room_bytes=room_bytes)
         for index, (rows, bad, _) in enumerate(tables):
-            yield _Work(number, index, None, rows, num_bytes=_raw_bytes(rows), bad=tuple(bad))
+            yield _Work(number, index, None, rows, num_bytes=raw_bytes(rows), bad=tuple(bad))
 
     def _collect(self, done: _Done) -> None:
         decoded, work = self.decoded, done.work
@@ -690,14 +738,3 @@ def check_counts(decoded: Decoded, span_rows: dict[int, int]) -> None:
                 words = f"{promised} rows, but edge type {name!r} has {found} edges"
                 raise DataError(words, place=by, fix="give every edge a row, in the order of the input")
             raise DataError(f"edge type {name!r} has {found} edges, but {promised} were promised", fix=fix)
-
-
-def _raw_bytes(rows: RawRows | None) -> int:
-    if rows is None:
-        return 0
-    arrays: list[NDArray[np.generic]] = []
-    ids = [] if rows.edges is None else [rows.edges.src, rows.edges.dst]
-    ids += [] if rows.nodes is None else [rows.nodes.ids]
-    arrays += [one.values if isinstance(one, RawTexts) else one for one in ids]
-    arrays += [aligned.chunk.values for aligned in rows.aligned]
-    return sum(array.nbytes for array in arrays)

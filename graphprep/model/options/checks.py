@@ -35,6 +35,8 @@ _FLAGS = {
 # The least value of a number, and what to do where it is less.
 _LEAST = {
     "partitions": (1, "give the number of partitions"),
+    "worker_index": (0, "number the workers from 0"),
+    "worker_count": (1, "give the number of workers"),
     "passes": (1, "give the number of passes"),
     "halo_hops": (1, "give the number of hops"),
     "threads": (0, "use 0 for one thread a core"),

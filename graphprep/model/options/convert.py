@@ -26,8 +26,9 @@ class ConvertOptions:
     fails, and with an empty input where a store would be replaced, unless ``allow_empty``. ``drop_self_loops``, ``dedup``,
     ``undirected`` and ``largest_component`` are operations of ``transform``, in this order. ``edge_id_col`` names columns that
     are the edges' own IDs, so that a run ends where one is not there, or has no whole number for each edge. ``resume`` goes on
-    where an interrupted run of the same call stopped. ``engine`` says who decodes blocks of text: threads of this process, or
-    as many processes.
+    where an interrupted run of the same call stopped. ``engine`` says who decodes: threads of this process, as many processes,
+    or workers of dask, at the address ``scheduler`` or started here. Worker ``worker_index`` (from 0) of ``worker_count``
+    decodes its share and leaves the rest to ``merge``.
     """
 
     format: str | None = None
@@ -69,7 +70,10 @@ class ConvertOptions:
     drop_self_loops: bool = False
     largest_component: bool = False
     resume: bool = False
-    engine: Literal["threads", "processes"] = "threads"
+    engine: Literal["threads", "processes", "dask"] = "threads"
+    scheduler: str | None = None
+    worker_index: int | None = None
+    worker_count: int | None = None
     run: RunOptions = field(default_factory=RunOptions)
 
     @cached_property

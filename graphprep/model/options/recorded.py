@@ -13,13 +13,21 @@ from graphprep.model.shown.texts import hide_secrets
 
 _hints = functools.cache(get_type_hints)
 # What a run may take, and what its store looks like, says nothing of what is in it.
-_NOT_RECORDED = ("run", "resume", "overwrite", "allow_empty", "bad_records", "block_bytes", "partitions", "partition_by")
+_NOT_RECORDED = (
+    *("run", "resume", "overwrite", "allow_empty", "bad_records", "block_bytes", "partitions", "partition_by"),
+    *("scheduler", "worker_index", "worker_count"),
+)
 
 
 def recorded(inputs: Sequence[str], options: ConvertOptions) -> dict[str, Any]:
     """Return what was read, and the options that say how: what ``options_of`` reads, without secrets."""
     told = {name: value for name, value in _plain(options).items() if name not in _NOT_RECORDED}
     return {"inputs": hide_secrets(list(inputs)), "options": hide_secrets(told)}
+
+
+def written(options: ConvertOptions) -> dict[str, Any]:
+    """Return all options but those of the run, as ``options_of`` reads them."""
+    return cast("dict[str, Any]", _plain(options))
 
 
 def options_of(value: Mapping[str, Any]) -> ConvertOptions:

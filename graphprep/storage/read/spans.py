@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import stat
@@ -44,6 +45,8 @@ def text_blocks(
         text = None if span.record_ends else StoredText.of(handle, span.url)
         if text is not None:
             yield from _stored_blocks(text, span, block_bytes, limit_bytes)
+        elif span.piece is not None:
+            yield from _piece_blocks(storage, handle, span, block_bytes, limit_bytes)
         else:
             yield from read_blocks(handle, span, block_bytes, limit_bytes)
 
@@ -56,6 +59,75 @@ def read_blocks(
     while data := cutter.next_records():
         yield TextBlock(data, span, cutter.line, is_first=cutter.line == 1)
         cutter.line += count_lines(data)
+
+
+def _piece_blocks(
+    storage: InputStorage, handle: BinaryIO, span: Span, block_bytes: int, limit_bytes: int | None
+) -> Iterator[TextBlock]:
+    """Read a piece of an open text file like ``read_blocks``. Lines before it are counted only when they are asked for."""
+    assert span.piece is not None
+    begin, end = (_line_from(handle, place) for place in span.piece)
+    handle.seek(begin)
+    before = functools.cache(lambda: _lines_before(storage, span.url, begin))
+    cutter = _Cutter(_Part(handle, end - begin), span, block_bytes, limit_bytes, before if begin else None)
+    while data := cutter.next_records():
+        yield _PieceBlock(data, span, cutter.line, before) if begin else TextBlock(data, span, cutter.line, cutter.line == 1)
+        cutter.line += count_lines(data)
+
+
+def _line_from(handle: BinaryIO, place: int) -> int:
+    """Return where the first line begins that begins at a place or behind it."""
+    if place <= 0:
+        return 0
+    handle.seek(place - 1)
+    while (piece := handle.readline(MORE_BYTES)) and not piece.endswith(b"\n"):
+        pass
+    return handle.tell()
+
+
+def _lines_before(storage: InputStorage, url: str, stop: int) -> int:
+    lines = 0
+    with storage.open(url) as handle:
+        while stop > 0 and (piece := handle.read(min(MORE_BYTES, stop))):
+            lines += count_lines(piece)
+            stop -= len(piece)
+    return lines
+
+
+class _Part:
+    """So many bytes of an open file."""
+
+    def __init__(self, handle: BinaryIO, num_bytes: int) -> None:
+        self._handle = handle
+        self._left = num_bytes
+
+    def read(self, num_bytes: int) -> bytes:
+        data = self._handle.read(min(num_bytes, self._left))
+        self._left -= len(data)
+        return data
+
+
+class _PieceBlock(TextBlock):
+    """A block behind the first piece of its file; ``line`` counts from the beginning of its piece."""
+
+    _line: int
+    _before: Callable[[], int]
+
+    def __init__(self, data: bytes, span: Span, line: int, before: Callable[[], int]) -> None:
+        for name, value in (("data", data), ("span", span), ("is_first", False), ("_line", line), ("_before", before)):
+            object.__setattr__(self, name, value)  # frozen, as all blocks are
+
+    @cached_property
+    def first_line(self) -> int:
+        """Count the lines before."""
+        return self._before() + self._line
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TextBlock, (self.data, self.span, self.first_line, self.is_first)
+
+    def begins_behind(self, line: int) -> bool:
+        """Return whether the block begins behind a line: there is one at least before its piece."""
+        return self._line >= line or self.first_line > line
 
 
 def block_at(storage: InputStorage, span: Span, block_bytes: int, index: int) -> TextBlock:
@@ -124,16 +196,27 @@ class _LineEnds:
 
 
 class _Cutter:
-    """Cuts a stream after records. ``line`` is the number of the next line."""
+    """Cuts a stream after records. ``line`` is the number of the next line, counted in the stream.
 
-    def __init__(self, handle: BinaryIO, span: Span, block_bytes: int, limit_bytes: int | None) -> None:
+    ``before`` counts the lines of the file before the stream, None where that is its beginning.
+    """
+
+    def __init__(
+        self,
+        handle: BinaryIO | _Part,
+        span: Span,
+        block_bytes: int,
+        limit_bytes: int | None,
+        before: Callable[[], int] | None = None,
+    ) -> None:
         self.line = 1
         self._handle = handle
+        self._before = before
         self._span = span
         self._block_bytes = max(block_bytes, 1)
         self._more_bytes = min(self._block_bytes, MORE_BYTES)
         self._limit = None if limit_bytes is None else max(self._block_bytes, limit_bytes)
-        self._head = handle.read(len(BOM)).removeprefix(BOM)
+        self._head = handle.read(len(BOM)).removeprefix(BOM) if before is None else b""
         self._rest = b""
         self._ends = span.record_ends or _LineEnds()
         self._state = 0
@@ -180,7 +263,8 @@ class _Cutter:
             num_bytes += len(piece) if end < 0 else end
             if end >= 0:
                 break
-        return _too_long(self._span.url, self.line, num_bytes, limit)
+        before = 0 if self._before is None else self._before()
+        return _too_long(self._span.url, before + self.line, num_bytes, limit)
 
 
 # ---- local files
@@ -215,6 +299,14 @@ class StoredText:
             if stat.S_ISREG(status.st_mode) and status.st_size:
                 return cls(handle.fileno(), url)
         return None
+
+    def narrow(self, start: int, stop: int) -> int:
+        """Let the text end where a line begins at ``stop`` or behind it; return where one begins at ``start`` or behind it."""
+        begin, self._size = self._line_from(start), self._line_from(stop)
+        return begin
+
+    def _line_from(self, place: int) -> int:
+        return 0 if place <= 0 else min(self._size, self.next_line_feed(min(place, self._size) - 1) + 1)
 
     def reach(self, stop: int) -> int:
         """Return ``stop`` once there are so many bytes, or the size where there will never be."""
@@ -355,9 +447,11 @@ def _stored_blocks(text: StoredText, span: Span, block_bytes: int, limit_bytes: 
     """Cut a text into blocks like ``read_blocks``."""
     block_bytes = max(block_bytes, 1)
     limit = None if limit_bytes is None else max(block_bytes, limit_bytes)
-    at = len(BOM) if text.read(0, text.reach(len(BOM))) == BOM else 0
+    at = 0 if span.piece is None else text.narrow(*span.piece)
+    index = min(at, 1)  # of what is no beginning of a file, it only tells that
+    if at == 0 and text.read(0, text.reach(len(BOM))) == BOM:
+        at = len(BOM)
     text.expect(at, _STORED_AHEAD * block_bytes)
-    index = 0
     while text.reach(at + 1) > at:
         text.expect(at + _STORED_AHEAD * block_bytes, block_bytes)
         low, wanted = at, at + block_bytes

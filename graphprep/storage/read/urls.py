@@ -537,6 +537,15 @@ class Storage:
             self._opened.add(url)
             self._pin(url, Pin.of_local(found))
 
+    def watch(self, url: str) -> None:
+        """Let ``check_unchanged`` look at a file that others read; nothing where that is a copy of what was piped."""
+        if url in self._paths or url == STDIN:
+            return
+        found = self._state(url)
+        if found is not None:
+            self._opened.add(url)
+            self._pin(url, found)
+
     def check_unchanged(self) -> None:
         """Raise StorageError where a file that was read is no longer what it was then; expect nothing of any from here on.
 

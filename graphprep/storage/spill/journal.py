@@ -50,7 +50,11 @@ class KeptFolder:
         with plain_words(str(self.path.parent), TMP_DIR_OPTION):
             with contextlib.suppress(FileExistsError):
                 self.path.mkdir(mode=0o700)
-            found = self.path.lstat()
+            self.check()
+
+    def check(self) -> None:
+        """Raise UsageError where somebody else could have written to the folder, FileNotFoundError where there is none."""
+        found = self.path.lstat()
         own = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
         if not (stat.S_ISDIR(found.st_mode) and own and not found.st_mode & 0o077):
             raise UsageError(
@@ -131,7 +135,7 @@ class Journal:
         folder.make()
         found = _read(folder.path / JOURNAL_NAME)
         if found is not None:
-            refuse_other(self._about, found["about"], folder.path)
+            refuse_other(self._about, found["about"], str(folder.path))
             for name, (state, segments) in found["tasks"].items():
                 self._tasks[name] = _Task(Segment(*state), tuple(Segment(*one) for one in segments))
             tell(f"resume: done before: {', '.join(self._tasks)}")
@@ -204,14 +208,14 @@ def _read(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and found.keys() >= {"about", "tasks"} else None
 
 
-def refuse_other(wanted: Mapping[str, str], found: Mapping[str, str], folder: Path) -> None:
-    """Raise UsageError where a journal is about another run than the one that is to go on."""
+def refuse_other(wanted: Mapping[str, str], found: Mapping[str, str], folder: str, flag: str = "--resume") -> None:
+    """Raise UsageError where what was begun is another run than the one that is to go on."""
     for key in sorted(wanted.keys() | found.keys()):
         now, then = wanted.get(key), found.get(key)
         if now != then:
             raise UsageError(
-                f"--resume: {key} was {then or 'not there'} when the run began, and is {now or 'not there'} now",
-                fix=f"make it what it was, or remove {display_url(str(folder))} to begin anew",
+                f"{flag}: {key} was {then or 'not there'} when the run began, and is {now or 'not there'} now",
+                fix=f"make it what it was, or remove {display_url(folder)} to begin anew",
             )
 
 

@@ -1,0 +1,45 @@
+"""``graphprep merge``: the store of what workers decoded."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from graphprep.cli.convert import summary_text
+from graphprep.cli.help.groups import with_groups
+from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option
+from graphprep.cli.printed.summaries import summary_json
+
+
+@with_groups()
+def merge(
+    *,
+    out: Annotated[
+        str, typer.Argument(metavar="OUT", help="Folder or URL of the store that the workers named.", show_default=False)
+    ],
+    resume: Annotated[
+        bool,
+        option("Store", "Go on where an interrupted merge stopped.", "--resume", default=False),
+    ] = False,
+    run_flags: DeviceFlags,
+    storage_flags: StorageFlags,
+    report_flags: ReportFlags,
+    as_json: AsJson = False,
+) -> None:
+    """Make the store of what the workers of convert decoded.
+
+    Inputs and options are those that the workers were given.
+
+    Examples:
+      graphprep convert edges.csv store --worker-index 0 --worker-count 2
+      graphprep convert edges.csv store --worker-index 1 --worker-count 2
+      graphprep merge store
+
+    """
+    from graphprep import api
+    from graphprep.cli.progress import reporting
+
+    with reporting(report_flags) as reporter:
+        summary = api.merge(out, run_flags.to_options(storage_flags), reporter, resume=resume)
+    typer.echo(summary_json(summary, []) if as_json else summary_text(summary, every=report_flags.verbose > 0))

@@ -1,0 +1,94 @@
+"""What one process takes over from the workers of a run: their options, and the blocks that they decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from graphprep.convert.read.apart import FoundBlock, read_found
+from graphprep.convert.read.plan import Plan
+from graphprep.convert.resume import about_files
+from graphprep.convert.run import Elsewhere, Run
+from graphprep.convert.units.cut import cut_input
+from graphprep.convert.units.folder import SharedRun, UnitFolder
+from graphprep.convert.units.work import missing_workers, workers_words
+from graphprep.model.errors import StorageError, UsageError
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.options.recorded import options_of
+from graphprep.model.run_options import RunOptions
+from graphprep.model.version import __version__
+from graphprep.storage.faults import display_url
+from graphprep.storage.spill.journal import refuse_other
+from graphprep.storage.spill.segments import BrokenSegmentError
+
+if TYPE_CHECKING:
+    from graphprep.storage.read.urls import Storage
+
+
+class WorkersRun(NamedTuple):
+    """A run whose workers are done: what it was asked for, and the folder with what it made."""
+
+    shared: SharedRun
+    folder_of: UnitFolder
+    options: ConvertOptions
+
+
+def find_run(storage: Storage, out: str, run: RunOptions, *, resume: bool) -> WorkersRun:
+    """Find what workers decoded for an output; ``run`` is for the process that goes on with it.
+
+    Raises UsageError where there is nothing, or where it is of another version of graphprep.
+    """
+    folder = UnitFolder(storage, out)
+    shared = folder.find()
+    if shared is None:
+        raise UsageError(
+            "no worker has decoded anything for this output",
+            place=display_url(out),
+            fix="run graphprep convert with --worker-index and --worker-count first",
+        )
+    version = {"version": __version__}
+    refuse_other(version, {"version": shared.about.get("version", "")}, folder.url, "merge")
+    options = replace(options_of(shared.options), run=run, resume=resume, worker_index=None, worker_count=None)
+    return WorkersRun(shared, folder, options)
+
+
+class TakenOver:
+    """Takes the blocks of an input from the workers' segments. Called with the run and its plan."""
+
+    def __init__(self, out: str, shared: SharedRun) -> None:
+        self._out = out
+        self._shared = shared
+
+    def __call__(self, run: Run, known: Plan) -> Elsewhere:
+        """Hold the input against what the workers read.
+
+        Raises UsageError where a file is another, or while units are missing.
+        """
+        shared, storage, folder = self._shared, run.storage, UnitFolder(run.storage, self._out)
+        now = about_files(run, known, "merge")
+        refuse_other(now, {url: shared.about.get(url, "") for url in now}, folder.url, "merge")
+        cut = cut_input(known, storage, shared.reading, shared.worker_count)
+        done = folder.done(shared)
+        missing = missing_workers(cut.units, done, shared.worker_count)
+        if missing:
+            raise UsageError(
+                f"workers are not done: {workers_words(missing)} of {shared.worker_count}",
+                place=display_url(self._out),
+                fix="let them end, or start them again, then merge",
+            )
+        for url in {span.url for span in cut.known.input.sources.spans}:
+            storage.watch(url)
+
+        def blocks() -> Iterator[FoundBlock]:
+            for unit in cut.units:
+                try:
+                    yield from read_found(storage, folder.url, done[unit.number])
+                except BrokenSegmentError as error:
+                    folder.drop(done[unit.number])
+                    index = next(iter(missing_workers(cut.units, done.keys() - {unit.number}, shared.worker_count)))
+                    raise StorageError(
+                        "is not what was written", place=display_url(str(error)), fix=f"start worker {index} again, then merge"
+                    ) from None
+
+        return Elsewhere(cut.known, shared.reading, blocks)

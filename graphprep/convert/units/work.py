@@ -1,0 +1,125 @@
+"""What a worker does: its share of the units of an input, each into a segment that ``merge`` reads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from graphprep.convert.read.apart import Reading
+from graphprep.convert.read.decode import decode_needs
+from graphprep.convert.read.plan import decoded_bytes, plan
+from graphprep.convert.resume import about_run
+from graphprep.convert.run import begin_run, decode_settings
+from graphprep.convert.units.cut import Unit, cut_input, share_of
+from graphprep.convert.units.folder import SharedRun, UnitFolder
+from graphprep.model.errors import UsageError
+from graphprep.model.options.convert import ConvertOptions, ConvertSummary
+from graphprep.model.options.recorded import written
+from graphprep.model.protocols import Reporter
+from graphprep.model.shown.texts import count, hide_secrets
+from graphprep.storage.faults import display_url
+
+_MOST_NAMED = 8
+
+
+@dataclass(frozen=True)
+class Share:
+    """Which worker of how many."""
+
+    index: int
+    count: int
+
+
+def check_share(options: ConvertOptions) -> Share | None:
+    """Return which worker this is; None where there are none.
+
+    Raises UsageError where that is said by halves, or does not go with other options.
+    """
+    index, number = options.worker_index, options.worker_count
+    if index is None and number is None:
+        return None
+    if index is None or number is None:
+        given, other = ("--worker-index", "--worker-count") if number is None else ("--worker-count", "--worker-index")
+        raise UsageError(f"{given} needs {other}", fix="give both: which worker this is, from 0, and how many there are")
+    if index >= number:
+        raise UsageError(
+            f"--worker-index {index} is not below --worker-count {number}", fix=f"number the workers from 0 to {number - 1}"
+        )
+    if options.resume:
+        raise UsageError("--resume is for merge: a worker that is started again goes on by itself", fix="drop --resume")
+    if options.engine == "dask":
+        raise UsageError("--engine dask does not go with --worker-index: dask has workers of its own", fix="drop one of them")
+    return Share(index, number)
+
+
+def work(
+    inputs: Sequence[str], out: str, options: ConvertOptions, reporter: Reporter | None = None, *, share: Share
+) -> ConvertSummary:
+    """Decode what is the worker's turn and not yet done. The summary tells of records and bytes only.
+
+    Raises UsageError where workers of another run, or with other options, have the output, and what decoding raises.
+    """
+    begin = time.perf_counter()
+    if hide_secrets(list(inputs)) != list(inputs):
+        raise UsageError("an input has a secret in its URL, which would be written to a file", fix="give it in the environment")
+    with begin_run(inputs, (out,), options, options.run.tmp_dir, reporter) as run:
+        known = plan(inputs, options, run.storage, run.memory, run.ledger, (None, None))
+        settings = decode_settings(run, known)
+        folder = UnitFolder(run.storage, out)
+        reading = Reading(settings.block_bytes, settings.limit_bytes, settings.max_rows)
+        about = about_run(run, known, "--worker-index")
+        shared = folder.join(SharedRun(about, share.count, list(inputs), written(options), reading), options.overwrite)
+        cut = cut_input(known, run.storage, shared.reading, share.count)
+        units = share_of(cut.units, share.index, share.count)
+        before = folder.done(shared)
+        num_bytes = sum(unit.num_bytes for unit in units)
+        needs = decode_needs(replace(settings, early=None, block_bytes=shared.reading.block_bytes), decoded_bytes(known.input))
+        run.ledger.begin("decode", needs, total_bytes=num_bytes)
+        left = [unit for unit in units if unit.number not in before]
+        written_bytes = 0
+        for unit in left:
+            task = cut.task(
+                unit, run.storage, folder.url, folder.new_name(shared, unit.number), settings.skip, settings.room_bytes
+            )
+            segment = task.write(settings.threads, run.engine)
+            folder.add(segment)
+            written_bytes += segment.num_bytes
+            run.ledger.reporter.advance(num_bytes=unit.num_bytes)
+        run.storage.check_unchanged()
+        run.ledger.end()
+        missing = missing_workers(cut.units, folder.done(shared), share.count)
+        return ConvertSummary(
+            *(out, known.input.format, known.input.flags, {}, {}, 0, 0, 0, 0, 0, num_bytes, written_bytes),
+            elapsed_s=time.perf_counter() - begin,
+            peak_memory_bytes=run.sampler.stop(),
+            stage_s=run.ledger.seconds,
+            notes=_notes(share, len(units), len(units) - len(left), missing, out),
+        )
+
+
+def missing_workers(units: Sequence[Unit], done: Container[int], num_workers: int) -> dict[int, int]:
+    """Return how many units each worker has still to decode, without those that have none."""
+    found = {}
+    for index in range(num_workers):
+        left = sum(unit.number not in done for unit in share_of(units, index, num_workers))
+        if left:
+            found[index] = left
+    return found
+
+
+def _notes(share: Share, num_units: int, num_before: int, missing: Mapping[int, int], out: str) -> tuple[str, ...]:
+    """Say what the worker did, and what comes next."""
+    before = f", {num_before:,} of them before" if num_before else ""
+    own = f"worker {share.index} of {share.count} is done: {count(num_units, 'unit')} decoded{before}"
+    if missing:
+        return own, f"still to come: {workers_words(missing)}"
+    return own, f"all workers are done: graphprep merge {display_url(out)} makes the store"
+
+
+def workers_words(missing: Mapping[int, int]) -> str:
+    """Name workers with the number of units that they have left; of many the first ones."""
+    shown = [f"worker {index} ({count(left, 'unit')})" for index, left in islice(missing.items(), _MOST_NAMED)]
+    more = len(missing) - len(shown)
+    return ", ".join([*shown, f"{more:,} more"] if more else shown)
