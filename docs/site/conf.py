@@ -27,6 +27,7 @@ html_theme = "furo"
 html_title = f"graphprep {version}"
 html_static_path = ["style.css"]
 html_css_files = ["style.css"]
+html_favicon = "icon.svg"
 html_extra_path = ["index.html"]
 html_copy_source = False
 html_show_sphinx = False

@@ -54,6 +54,8 @@ def test_examples_do_what_the_document_says(name, tmp_path):
     with sessions.workplace(tmp_path):
         runner.run()
     assert not runner.mismatches, "\n\n".join([*map(str, runner.mismatches), "make docs rewrites what sessions print"])
+    if runner.left_out:
+        pytest.skip(f"{name}: all other examples hold; left out: {'; '.join(runner.left_out)}")
 
 
 # ---------------------------------------------------------------------------------------------- tables of deviations
