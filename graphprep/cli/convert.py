@@ -187,9 +187,15 @@ class EngineFlags(DeviceFlags):
     """What ``convert`` may use of the machine."""
 
     engine: Annotated[
-        Literal["threads", "processes"],
-        _of_resources("Who decodes: threads, or as many processes, for decoders written in Python."),
+        Literal["threads", "processes", "dask"],
+        _of_resources("Who decodes: threads; as many processes, for decoders written in Python; or the workers of dask."),
     ] = "threads"
+    scheduler: Annotated[
+        str | None,
+        _of_resources(
+            "Address of dask's scheduler, such as tcp://host:8786.  [default: one that is started here]", metavar="ADDRESS"
+        ),
+    ] = None
     worker_index: Annotated[
         int | None,
         _of_resources(
@@ -203,7 +209,13 @@ class EngineFlags(DeviceFlags):
         from graphprep.model.options.checks import checked
 
         return checked(
-            dataclasses.replace(options, engine=self.engine, worker_index=self.worker_index, worker_count=self.worker_count)
+            dataclasses.replace(
+                options,
+                engine=self.engine,
+                scheduler=self.scheduler,
+                worker_index=self.worker_index,
+                worker_count=self.worker_count,
+            )
         )
 
 

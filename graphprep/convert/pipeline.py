@@ -30,6 +30,7 @@ from graphprep.convert.roles.settle import complete, settle
 from graphprep.convert.run import Elsewhere, Run, begin_run, decode_settings
 from graphprep.convert.shuffle.route import Routed, Routing
 from graphprep.convert.shuffle.route_edges import route_edges, route_needs
+from graphprep.convert.units.cluster import OnDask
 from graphprep.convert.units.folder import UnitFolder
 from graphprep.engine.budget import count_memory
 from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
@@ -155,6 +156,7 @@ def convert(
         ledger, memory = run.ledger, run.memory
         if elsewhere is None:
             UnitFolder(run.storage, out).refuse_workers()
+            elsewhere = stack.enter_context(OnDask(out, options)) if options.engine == "dask" else None
         writer = target = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
         if rewrite is not None:
             folder = PrivateFolder(tmp_dir)

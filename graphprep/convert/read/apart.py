@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -57,7 +58,8 @@ class _Block(NamedTuple):
 class ApartTask:
     """Decodes spans, given with their numbers, into the segment ``name`` in the folder ``folder``, a path or URL.
 
-    Picklable, and depends on nothing else. The reader of a table may hold ``room_bytes``.
+    Picklable, and depends on nothing else; each call adds to the name what no other call does. The reader of a table may hold
+    ``room_bytes``.
     """
 
     spans: tuple[tuple[int, Span], ...]
@@ -71,7 +73,7 @@ class ApartTask:
     def __call__(self) -> Segment:
         """Decode in a process that this is all that came to."""
         with self.storage:
-            return self.write()
+            return replace(self, name=f"{self.name}-{secrets.token_hex(4)}").write()
 
     def write(self, threads: int = 1, engine: Engine | None = None) -> Segment:
         """Decode on so many threads, text by ``engine``. Raises what decoding and writing raise; there is no segment then."""

@@ -38,6 +38,8 @@ def check_share(options: ConvertOptions) -> Share | None:
     Raises UsageError where that is said by halves, or does not go with other options.
     """
     index, number = options.worker_index, options.worker_count
+    if options.scheduler is not None and options.engine != "dask":
+        raise UsageError("--scheduler belongs to --engine dask", fix="add --engine dask, or drop --scheduler")
     if index is None and number is None:
         return None
     if index is None or number is None:
