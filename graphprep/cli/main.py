@@ -35,6 +35,7 @@ EXIT_MEMORY = 4
 EXIT_INTERNAL = 70  # EX_SOFTWARE: our mistake, not the user's
 EXIT_INTERRUPTED = 130
 _EXIT_SIGNAL = 128
+_EXIT_PIPE = _EXIT_SIGNAL + 13  # SIGPIPE, which Windows lacks
 # Functions in modules of their names, and how their docstrings begin: the page of all commands loads none of them.
 _COMMANDS = {
     "convert": "Convert raw graph data into a store of CSC or CSR arrays.",
@@ -58,7 +59,7 @@ _COMMANDS = {
 _ANSWERED_BY_PAGE = ("--help", "-h", "--version")
 _EXPECTED = {"Input should be a valid integer": "an integer", "Input should be a valid number": "a number"}
 _COMPLETE = "_GRAPHPREP_COMPLETE"  # variable with which the script of --install-completion asks for words
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))  # as far as there
 _AGAIN_S = 0.01
 # Usage errors are in click or in typer's own copy of it, depending on typer's version; both derive BadParameter from it.
 _UsageError = typer.BadParameter.__mro__[1]
@@ -99,7 +100,7 @@ def run(args: Sequence[str]) -> int:
         return ended.exit_code
     except BrokenPipeError:
         _discard_stdout()
-        return _EXIT_SIGNAL + signal.SIGPIPE
+        return _EXIT_PIPE
     except Exception as error:
         code = report.explain(error)
         _discard_unwritable()

@@ -11,7 +11,7 @@ import typer
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option, values_of
 from graphprep.cli.printed.summaries import note_lines, summary_json, wrapped_text
-from graphprep.cli.printed.words import quantity
+from graphprep.cli.printed.words import peak_memory, quantity
 from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:
@@ -129,5 +129,6 @@ def sample(
 def summary_text(summary: SampleSummary, *, every: bool = False) -> str:
     """Write the summary for people; ``every``: with all notes, however many."""
     lines = [f"{display_url(summary.out)}: {summary.flows_words()}"]
-    lines.append(f"  {summary.work_words()}: {quantity(summary.sampled_edges_per_s)} sampled edges/s, {summary.peak_words()}")
+    rate = f"{quantity(summary.sampled_edges_per_s)} sampled edges/s"
+    lines.append(f"  {summary.work_words()}: {rate}, {peak_memory(summary.peak_memory_bytes)}")
     return wrapped_text(lines + note_lines(summary.notes, every=every))

@@ -29,6 +29,7 @@ _UNITS = {
     **{"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40, "pib": 1 << 50},
 }
 _LEAST_AUTO = 256 << 20  # what auto is at least, also where others have taken nearly all memory: enough to work with
+_UNTOLD_MEMORY = 4 << 30  # where a system does not say what it has
 DECODED_FACTOR = 24  # decoded rows, their temporaries and the text itself, over the text's size
 _SAMPLE_S = 0.02
 _PROC = Path("/proc")
@@ -141,7 +142,10 @@ def _system_memory() -> int:
     fields = _read_fields(_PROC / "meminfo")
     if "MemAvailable:" in fields:
         return fields["MemAvailable:"] * 1024
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError):
+        return _UNTOLD_MEMORY
 
 
 def _limited_memory() -> list[int]:

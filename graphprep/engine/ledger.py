@@ -28,6 +28,7 @@ from graphprep.engine.budget import (
     end_stage,
     format_size,
     memory_limit,
+    private_bytes,
     trim_heap,
     used_bytes,
 )
@@ -152,6 +153,8 @@ class Ledger:
         self._sampler = sampler
         self._stage = ""
         self._start = 0.0
+        if not private_bytes():
+            reporter.message("this system does not tell what memory is in use: the limit bounds what is planned for")
 
     def take_device(self, device: Need, pinned: Need, told: Callable[[], str] = str) -> None:
         """Enter what a device holds in its own memory, and what of the process's all stages from now on hold for it.

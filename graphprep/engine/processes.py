@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from graphprep.model.errors import MemoryLimitError, StorageError
 
 T = TypeVar("T")
 _ATTEMPTS = 4  # at a task, the first one included
+_KILLED = -9  # the exit code of what SIGKILL ended: a system without memory, mostly
 _LAST_S = 5.0  # that a worker gets to end
 
 
@@ -52,7 +52,7 @@ class Processes:
                 raise cast(Exception, result)
         finally:
             self._free.put(worker)
-        if code == -signal.SIGKILL:
+        if code == _KILLED:
             raise MemoryLimitError(
                 f"{_ATTEMPTS} worker processes were killed at one task",
                 fix="lower --memory-limit or --threads: the system may have no memory left",

@@ -204,8 +204,13 @@ def find_private(parent: str, prefix: str = _PREFIX) -> Iterator[str]:
                 path = os.path.join(parent, name)  # noqa: PTH118
                 with contextlib.suppress(OSError):
                     found = os.lstat(path)
-                    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
+                    if stat.S_ISDIR(found.st_mode) and is_own(found):
                         yield path
+
+
+def is_own(found: os.stat_result) -> bool:
+    """Return whether a file is this user's, as far as the system tells."""
+    return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
 
 
 def _own(prefix: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from graphprep.cli.printed.summaries import wrapped_text
-from graphprep.cli.printed.words import count, duration, size
+from graphprep.cli.printed.words import count, duration, peak_memory, size
 from graphprep.model.shown.results import MOST_TYPES, largest_types
 from graphprep.model.shown.texts import display_url, printable
 
@@ -78,7 +78,7 @@ def _parts(report: StatsReport, bar: str, every: bool) -> Iterator[str | _Rows]:
     spilled = f", spilled {size(report.spilled_bytes)}" if report.spilled_bytes else ""
     if report.plot is not None:
         yield f"  pictures in {display_url(report.plot)}"
-    yield f"  looked at in {duration(report.elapsed_s)}, peak memory {size(report.peak_memory_bytes)}{spilled}"
+    yield f"  looked at in {duration(report.elapsed_s)}, {peak_memory(report.peak_memory_bytes)}{spilled}"
 
 
 def _type_parts(report: StatsReport, names: Collection[str], bar: str) -> Iterator[str | _Rows]:

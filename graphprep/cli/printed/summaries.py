@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphprep.cli.printed.words import quantity, size, table
+from graphprep.cli.printed.words import peak_memory, quantity, size, table
 from graphprep.model.shown.results import MOST_TYPES, RunResult, largest_types
 from graphprep.model.shown.texts import hide_secrets, json_text, lines_text, printable, without_secrets
 
@@ -81,6 +81,6 @@ def work_line(summary: RunResult, *, input_rate: bool = True) -> str:
     seconds = max(summary.elapsed_s, 1e-3)
     rates = [f"{quantity(sum(summary.num_edges.values()) / seconds)} edges/s"]
     rates += [f"{size(summary.input_bytes / seconds)}/s"] if input_rate else []
-    return f"  {summary.work_words()}: {', '.join(rates)}, peak memory {size(summary.peak_memory_bytes)}" + (
+    return f"  {summary.work_words()}: {', '.join(rates)}, {peak_memory(summary.peak_memory_bytes)}" + (
         f", spilled {size(summary.spilled_bytes)}" if summary.spilled_bytes else ""
     )

@@ -17,6 +17,11 @@ def iso_time() -> str:
     return datetime.now().astimezone().isoformat(timespec="milliseconds")
 
 
+def peak_memory(num_bytes: int) -> str:
+    """Say how much memory was in use at most; 0 bytes: the system does not tell."""
+    return f"peak memory {size(num_bytes)}" if num_bytes else "peak memory unknown on this system"
+
+
 def cut_cells(rows: Sequence[Sequence[str]], width: int, *, least: int) -> list[list[str]]:
     """Cut the longest cells so that rows fit ``width`` characters in ``table``, none to less than ``least``."""
     if not rows:
@@ -44,4 +49,4 @@ def table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent: str 
     return lines
 
 
-__all__ = ["count", "cut_cells", "duration", "quantity", "size", "table"]
+__all__ = ["count", "cut_cells", "duration", "peak_memory", "quantity", "size", "table"]

@@ -35,6 +35,7 @@ _COMPILERS = tuple(f"{__package__}.{name}" for name in ("jit", "levels", "machin
 _find = functools.cache(importlib.util.find_spec)  # of a module by its name; None where that is something else
 _name_of = attrgetter("name")
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_HAS_OWNERS = hasattr(os, "geteuid")  # on Windows folders of a user are that user's unless somebody was let in
 
 Function = Callable[..., Any]
 Kind = tuple[np.dtype[Any], int]  # of an argument: dtype and number of axes, 0 for a number; None has dtype object
@@ -214,6 +215,8 @@ def _machine() -> str:
 
 def read_private(path: Path) -> bytes:
     """Return what is in a file. Raises OSError where it cannot be read or somebody else may have written it."""
+    if not _HAS_OWNERS:
+        return path.read_bytes()
     folder = _open_private(path.parent, os.O_DIRECTORY)
     try:
         # O_NONBLOCK: opening a FIFO must not wait for its writer
@@ -230,6 +233,10 @@ def write_private(path: Path, content: bytes) -> None:
     """
     _make_folder(path.parent)
     part = f"{path.name}.{os.urandom(6).hex()}"
+    if not _HAS_OWNERS:
+        path.with_name(part).write_bytes(content)
+        path.with_name(part).replace(path)
+        return
     folder = _open_private(path.parent, os.O_DIRECTORY)
     try:
         number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
@@ -248,6 +255,8 @@ def write_private(path: Path, content: bytes) -> None:
 
 def is_private_folder(path: Path) -> bool:
     """Return whether a folder is there and nobody else may write to it."""
+    if not _HAS_OWNERS:
+        return path.is_dir()
     try:
         os.close(_open_private(path, os.O_DIRECTORY))
     except OSError:

@@ -80,10 +80,6 @@ class SampleSummary(RunResult):
         work = f"wrote {size(self.output_bytes)} in {count(self.num_files, 'file')} in {duration(self.elapsed_s)}"
         return Card(f"{self.out}: {self.flows_words()}", (), (work, *(f"note: {one}" for one in self.notes)))
 
-    def peak_words(self) -> str:
-        """Say how much memory was in use at most."""
-        return f"peak memory {size(self.peak_memory_bytes)}"
-
     def flows_words(self) -> str:
         """Say what was drawn."""
         flows = f"{count(self.num_flows, 'flow')} of {count(self.num_layers, 'layer')}"

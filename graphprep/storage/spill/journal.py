@@ -19,7 +19,7 @@ import numpy as np
 
 from graphprep.model.errors import UsageError
 from graphprep.storage.faults import display_url, plain_words
-from graphprep.storage.private import TMP_DIR_OPTION, hold
+from graphprep.storage.private import TMP_DIR_OPTION, hold, is_own
 from graphprep.storage.spill.segments import Appender, BrokenSegmentError, Segment, SegmentFile
 
 JOURNAL_NAME = "journal.json"
@@ -55,8 +55,7 @@ class KeptFolder:
     def check(self) -> None:
         """Raise UsageError where somebody else could have written to the folder, FileNotFoundError where there is none."""
         found = self.path.lstat()
-        own = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
-        if not (stat.S_ISDIR(found.st_mode) and own and not found.st_mode & 0o077):
+        if not (stat.S_ISDIR(found.st_mode) and is_own(found) and not found.st_mode & 0o077):
             raise UsageError(
                 "is not a folder of yours alone, so that nothing in it can be trusted",
                 place=display_url(str(self.path)),
