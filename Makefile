@@ -5,9 +5,10 @@ RUN := .venv/bin/python
 # Tests compare with them, and let their loaders open what export writes. DeepGNN's decoders and GraphLearn's loaders need nothing
 # of what these two packages depend on.
 CLIENTS := torch==2.13.0 torch-geometric==2.8.1
+GOLDEN := tests/test_golden.py tests/rewrite/test_golden_rewritten.py
 PEERS := deepgnn-ge==0.1.66 graphlearn-torch==0.2.4
 
-.PHONY: help python setup core clients services test-clients test-services test-faults test-gpu demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels bench-gpu bench-scaling sanitize-gpu docs site wheel signatures clean
+.PHONY: help python setup core clients services test-clients test-services test-faults test-gpu test-levels test-lowest demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels bench-gpu bench-scaling sanitize-gpu docs site wheel signatures clean
 
 help:
 	@echo "make setup    install graphprep and its tools into .venv"
@@ -19,6 +20,7 @@ help:
 	@echo "make test-services  these tests; a server that does not come up is a failure"
 	@echo "make test-faults  500 runs on storage that fails, each by a seed; make test takes a tenth"
 	@echo "make test-gpu what computes on a GPU, on one; a GPU that is missing is a failure"
+	@echo "make test-levels  the golden suite at every level of processors of which a wheel brings code; make test-lowest: with the oldest packages"
 	@echo "make lint     ruff, mypy and the direction of imports"
 	@echo "make coverage the tests, and which lines they reach"
 	@echo "make mutants N=150 SEED=1  put small mistakes into the code, and see which of them no test notices"
@@ -90,6 +92,20 @@ test-faults: setup
 # The kernels' contract, the golden suite, commands and functions over arrays on a GPU: docs/cuda.md.
 test-gpu: setup
 	@GRAPHPREP_REQUIRE_GPU=1 $(RUN) -m pytest --quiet -m gpu $(PYTEST_FLAGS)
+
+# The golden suite with the code that a wheel brings, for each level of processors that this machine has.
+test-levels: setup
+	@for level in $$($(RUN) -c 'from graphprep.kernels.compiler.levels import of_this_processor; print(*of_this_processor())'); do \
+	  echo "GRAPHPREP_CPU=$$level" && GRAPHPREP_CPU=$$level $(RUN) -m pytest -n 2 --quiet $(GOLDEN) $(PYTEST_FLAGS) || exit 1; \
+	done
+
+# With the lowest versions that pyproject.toml allows of what graphprep needs, in an environment of its own.
+test-lowest: python
+	@$(PYTHON) -m venv .venv/lowest
+	@$(PYTHON) tests/packaging/lowest.py > .venv/lowest/constraints.txt
+	@.venv/lowest/bin/python -m pip install -qq --disable-pip-version-check --editable . pytest pytest-timeout pytest-xdist \
+	  hypothesis pandas scipy --constraint .venv/lowest/constraints.txt
+	@.venv/lowest/bin/python -m pytest -n 2 --quiet $(GOLDEN) tests/cli tests/decoders $(PYTEST_FLAGS)
 
 # Install tests/clients/$(1)-requirements.txt into .venv/clients/$(1), unless that is done.
 define environment

@@ -20,7 +20,8 @@ import numpy as np
 from golden.golden_cases import REWRITES, load_cases
 
 import graphprep
-from graphprep.kernels.compiler import jit, shipped
+from graphprep.engine.budget import compiling_jobs
+from graphprep.kernels.compiler import jit, manage, shipped
 from graphprep.kernels.compiler.shipped import Signature
 from graphprep.model.errors import GraphprepError
 
@@ -45,6 +46,15 @@ SAMPLED = (
     *({"fanouts": ["3,2"], "weight_column": "weight", "replace": replace} for replace in (False, True)),
     {"fanouts": ["3,2"], "add_self_loop": True, "direction": "out"},
 )
+TIMED = (
+    *({"fanouts": ["3,2"]}, {"fanouts": ["3,2"], "replace": True}, {"full": 2, "direction": "both"}, {"layer_sizes": "4,2"}),
+    {"fanouts": ["3,2"], "weight_column": "time"},
+)
+NEGATIVES = (
+    {"negatives": "2", "corrupt": "both"},
+    {"negatives": "2", "negatives_by": "degree"},
+    {"negatives": "2", "negatives_by": "khop:2"},
+)
 ROLES = {"src_col": "src", "dst_col": "dst", "weight_col": "weight"}
 SMALL = "160MiB"  # a limit under which a graph of some megabytes does not stay in memory
 Run = tuple[str, Callable[[], object]]
@@ -59,6 +69,8 @@ def runs(folder: Path) -> Iterator[Run]:
         out = str(folder / case.name)
         yield f"convert-{options['format']}", lambda: graphprep.convert(inputs, out, **options, overwrite=True)  # noqa: B023
         stores[case.name] = str(case.store)
+        if case.name in EXPORTED:
+            yield "validate", lambda: graphprep.validate(out, against=inputs)  # noqa: B023
     for name, store in stores.items():
         yield "validate", lambda: graphprep.validate(store)  # noqa: B023
         yield "stats", lambda: graphprep.stats(store, triangles="exact")  # noqa: B023
@@ -66,6 +78,12 @@ def runs(folder: Path) -> Iterator[Run]:
         for of in ("nodes", "edges") if name in EXPORTED else ():
             out = str(folder / f"{name}-split-{of}")
             yield "split", lambda: graphprep.split(store, out, "0.8/0.1/0.1", of=[of], overwrite_column=True)  # noqa: B023
+            for options in NEGATIVES if of == "edges" else ():
+                asked = {"of": [of], "overwrite_column": True, "overwrite": True} | options
+                yield "split", lambda: graphprep.split(store, out, "0.8/0.1/0.1", **asked)  # noqa: B023
+        for options in TIMED if name == "edges_timed" else ():
+            given = {"seeds": [str(ids)], "seed_times": [str(ids)], "time_column": "time", "typed_ids": True} | options
+            yield "sample", lambda: graphprep.sample(store, folder / "flows", **given, overwrite=True)  # noqa: B023
         for options in SAMPLED if name in ("karate_csv", "lesmis_weight", "shop_edgelist_both_parts") else ():
             given = {"seeds": [f"{'0=' * name.startswith('shop')}{ids}"], "typed_ids": True} | options
             yield "sample", lambda: graphprep.sample(store, folder / "flows", **given, overwrite=True)  # noqa: B023
@@ -123,7 +141,7 @@ def record(todo: Iterator[Run]) -> tuple[Counter[str], dict[Signature, Counter[s
         except GraphprepError as error:  # a target that does not fit the graph: what was called till then counts
             print(f"{name}: {error}", file=sys.stderr)
         numbers[name] += 1
-        for kernel, kinds in seen:
+        for kernel, kinds in list(seen):  # threads of a run that failed may still call some
             uses[shipped.signature_of(kernel.py_func, kinds)][name] += 1
     return numbers, uses
 
@@ -153,6 +171,9 @@ def known(cache: str | None) -> Iterator[Signature]:
 
 def main() -> None:
     """Write or print the list."""
+    manage.build_kernels(
+        compiling_jobs(), lambda *_: None
+    )  # a run that compiles meanwhile takes memory, and other ways with it
     with tempfile.TemporaryDirectory() as folder:
         numbers, uses = record(runs(Path(folder)))
     if "--print" in sys.argv:

@@ -16,6 +16,7 @@ from graphprep.kernels.compiler.shipped import Signature
 from graphprep.model import compilation
 
 TESTS = Path(__file__).resolve().parent
+GOLDEN = [str(TESTS.parent / name) for name in ("test_golden.py", "rewrite/test_golden_rewritten.py")]
 
 
 @pytest.fixture
@@ -49,16 +50,46 @@ def test_every_kernel_of_the_list_is_there_with_as_many_arguments():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # from nothing it compiles all of them, beside other tests
 @pytest.mark.xdist_group("signatures")
 def test_every_kernel_that_commands_call_is_on_the_list():
-    """Over every sample, option and format. What is missing: ``make signatures``."""
-    done = subprocess.run(
-        [sys.executable, str(TESTS / "signatures.py"), "--print"], check=False, capture_output=True, text=True, timeout=850
-    )
+    """Over every sample, option and format."""
+    words = [sys.executable, str(TESTS / "signatures.py"), "--print"]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=1700)
     assert done.returncode == 0, done.stderr
-    called = {line.strip().partition(" : ")[0] for line in done.stdout.splitlines() if not line.startswith("#")}
+    called = {line.strip().partition(" : ")[0]: line for line in done.stdout.splitlines() if not line.startswith("#")}
     assert len(called) > 150
-    assert sorted(called - {str(one) for one in shipped.read_list()}) == []
+    listed = {str(one) for one in shipped.read_list()}
+    lacking = "\n".join(line for name, line in sorted(called.items()) if name not in listed)
+    assert not lacking, f"commands call these, and {shipped.LIST.name} lacks them; make signatures adds them:\n{lacking}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", levels.of_this_processor())
+def test_golden_bytes_are_the_same_at_every_level(level):
+    """Of a handful, with numbers in floating point; ``make test-levels`` has all."""
+    some = "lesmis_weight or dtypes_defaults or (karate_csv and (sum or fennel)) or (partition_file and llp)"
+    words = [
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        *GOLDEN,
+        "-k",
+        f"(writes_the_golden or digest) and cpu and ({some})",
+    ]
+    environment = {**os.environ, levels.VARIABLE: level}
+    done = subprocess.run(
+        [sys.executable, *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=TESTS.parents[1],
+        timeout=850,
+    )
+    assert done.returncode == 0, done.stdout
 
 
 # ---- levels
