@@ -70,7 +70,7 @@ def runs(folder: Path) -> Iterator[Run]:
         yield f"convert-{options['format']}", lambda: graphprep.convert(inputs, out, **options, overwrite=True)  # noqa: B023
         stores[case.name] = str(case.store)
         if case.name in EXPORTED:
-            yield "validate", lambda: graphprep.validate(out, against=inputs)  # noqa: B023
+            yield "validate-against", lambda: graphprep.validate(out, against=inputs)  # noqa: B023
     for name, store in stores.items():
         yield "validate", lambda: graphprep.validate(store)  # noqa: B023
         yield "stats", lambda: graphprep.stats(store, triangles="exact")  # noqa: B023
