@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
+
+from pygments.lexers.shell import BashSessionLexer
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
@@ -60,6 +63,15 @@ def _add_table_of_contents(app: object, docname: str, source: list[str]) -> None
 _TABLES = _tables_of_contents()
 
 
+class _SessionLexer(BashSessionLexer):
+    """A session as docs/sessions.py has it: commands begin with ``$``, never with ``#``, which stands in outputs."""
+
+    name = "Session"
+    aliases = ()
+    _ps1rgx = re.compile(r"^(\$ )(.*\n?)")
+
+
 def setup(app: object) -> None:
     """Sphinx calls this."""
+    app.add_lexer("console", _SessionLexer)  # type: ignore[attr-defined]
     app.connect("source-read", _add_table_of_contents)  # type: ignore[attr-defined]
