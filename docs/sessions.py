@@ -291,7 +291,7 @@ def _find_lack(block: Block) -> str:
         return "GRAPHPREP_SAMPLES names no folder of real graphs"
     if block.mark == "needs":
         missing = [name for name in block.what.split() if importlib.util.find_spec(name) is None]
-        return f"{', '.join(missing)} not installed: make clients" if missing else ""
+        return f"{', '.join(missing)} not installed: make test-all does" if missing else ""
     if block.mark == "in" and not _dgl_python().exists():
         return "no environment of DGL: make clients installs it, or GRAPHPREP_DGL_PYTHON names a Python that has it"
     return ""
