@@ -18,7 +18,7 @@ help:
 	@echo "make test-clients  the tests with the trainers' own loaders, also those that take gigabytes to install"
 	@echo "make services install the servers of the tests with a real S3 server and a real HDFS: Debian's packages, as root"
 	@echo "make test-services  these tests; a server that does not come up is a failure"
-	@echo "make test-faults  500 runs on storage that fails, each by a seed; make test takes a tenth"
+	@echo "make test-faults  500 runs on storage that fails and 60 that are killed, each by a seed; make test takes a tenth"
 	@echo "make test-gpu what computes on a GPU, on one; a GPU that is missing is a failure"
 	@echo "make test-levels  the golden suite at every level of processors of which a wheel brings code; make test-lowest: with the oldest packages"
 	@echo "make lint     ruff, mypy and the direction of imports"
@@ -87,7 +87,7 @@ test-services: services
 	@GRAPHPREP_REQUIRE_SERVICES=1 GRAPHPREP_SERVICE_RUNS=all $(RUN) -m pytest -n 2 --dist loadgroup --quiet tests/services $(PYTEST_FLAGS)
 
 test-faults: setup
-	@GRAPHPREP_FAULT_SCHEDULES=$(or $(N),500) $(RUN) -m pytest --quiet tests/faults $(PYTEST_FLAGS)
+	@GRAPHPREP_FAULT_SCHEDULES=$(or $(N),500) GRAPHPREP_KILLS=60 $(RUN) -m pytest --quiet tests/faults $(PYTEST_FLAGS)
 
 # The kernels' contract, the golden suite, commands and functions over arrays on a GPU: docs/cuda.md.
 test-gpu: setup

@@ -157,7 +157,7 @@ def convert(
         if elsewhere is None:
             UnitFolder(run.storage, out).refuse_workers()
             elsewhere = stack.enter_context(OnDask(out, options)) if options.engine == "dask" else None
-        writer = target = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
+        writer = target = stack.enter_context(StoreWriter(run.storage, out, options.overwrite, resumes=options.resume))
         if rewrite is not None:
             folder = PrivateFolder(tmp_dir)
             stack.callback(folder.remove)

@@ -108,12 +108,13 @@ class StoreWriter:
 
     ``replaced`` is the metadata.json of the store that is to be replaced, None where there is none. ``sinks`` are the arrays
     that are not finished, ``num_bytes`` is what was written so far; threads write arrays, and hold ``lock``. Raises UsageError
-    where ``out`` exists, unless ``overwrite`` is given and ``out`` is a store; StorageError where writing fails.
+    where ``out`` exists, unless ``overwrite`` is given and ``out`` is a store, or ``resumes`` and it is what a killed run
+    began on an object store; StorageError where writing fails.
     """
 
-    def __init__(self, storage: Storage, out: str, overwrite: bool = False) -> None:
+    def __init__(self, storage: Storage, out: str, overwrite: bool = False, *, resumes: bool = False) -> None:
         out = out.rstrip("/") or out
-        exists, self.replaced = check_store_place(storage, out, overwrite)
+        exists, self.replaced = check_store_place(storage, out, overwrite, resumes=resumes)
         self._out = out
         self._storage = storage
         self._published = False
@@ -214,10 +215,12 @@ def _refuse_inside(out: str) -> None:
             raise UsageError(message, place=display_url(out), fix="name a folder beside that store")
 
 
-def check_store_place(storage: Storage, out: str, overwrite: bool) -> tuple[bool, Mapping[str, Any] | None]:
+def check_store_place(
+    storage: Storage, out: str, overwrite: bool, *, resumes: bool = False
+) -> tuple[bool, Mapping[str, Any] | None]:
     """Return whether something is at ``out``, and the metadata.json of a store there that is to be replaced; write nothing.
 
-    Raises UsageError where a store cannot go there.
+    Without ``overwrite``, what ``resumes`` a run replaces what that had begun. Raises UsageError where a store cannot go there.
     """
     if not out:
         raise UsageError("the output has no name", fix="name the folder to write")
@@ -225,10 +228,10 @@ def check_store_place(storage: Storage, out: str, overwrite: bool) -> tuple[bool
         raise UsageError("a store is a folder, and cannot go to stdout", place=out, fix="name the folder to write, or a URL")
     _refuse_inside(out)
     exists = storage.is_taken(out)
-    return exists, _check_replaceable(storage, out, overwrite) if exists else None
+    return exists, _check_replaceable(storage, out, overwrite, resumes) if exists else None
 
 
-def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> Mapping[str, Any] | None:
+def _check_replaceable(storage: Storage, out: str, overwrite: bool, resumes: bool) -> Mapping[str, Any] | None:
     """Return the metadata.json of the store at ``out``; None where one was left unfinished.
 
     Raises UsageError where it may not be replaced.
@@ -248,7 +251,7 @@ def _check_replaceable(storage: Storage, out: str, overwrite: bool) -> Mapping[s
 
         is_left = is_unfinished(storage, out)
     is_store = is_left or (isinstance(value, dict) and value.get("format") == STORE_FORMAT)
-    if not overwrite:
+    if not (overwrite or (is_left and resumes)):
         fix = "choose another name" + (", or give --overwrite" if is_store else ": it is no store, and is never replaced")
         raise UsageError("the output exists", place=display_url(out), fix=fix)
     if is_left:
