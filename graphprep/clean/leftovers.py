@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from graphprep.model.options.clean import Leftover
 
+WORKERS_KIND = "what workers decoded"
+WORKERS_REASON = "workers of other machines may still add to it, or merge read it (--all-dead)"
+
 
 @dataclass(frozen=True)
 class Removal:

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from graphprep.clean.leftovers import Found, Removal
+from graphprep.clean.leftovers import WORKERS_KIND, WORKERS_REASON, Found, Removal
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.options.clean import Leftover
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import LOCK_PREFIX, hold, is_of_this_machine
 
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.graphprep-(?P<run>[0-9a-f]{8})-[0-9a-f]{12}(?:-old)?")
+_WORKERS = re.compile(r"\.(?P<name>.+)\.graphprep-workers")
 _FILE = re.compile(r"\.(?P<name>.+)\.graphprep-[0-9a-f]{8}")
 _TEMPORARY = re.compile(r"\.graphprep-tmp-(?P<run>[0-9a-f]{8})-[0-9a-f]{12}")
 _JOURNAL = re.compile(r"\.graphprep-resume-[0-9a-f]{16}")
@@ -43,7 +44,7 @@ def find_local(path: Path, removal: Removal) -> Iterator[Found]:
 
 def _output_of(name: str) -> str | None:
     """Return the name of the output to which a hidden file or folder belongs."""
-    found = _HIDDEN.fullmatch(name) or _FILE.fullmatch(name)
+    found = _HIDDEN.fullmatch(name) or _WORKERS.fullmatch(name) or _FILE.fullmatch(name)
     if found is None:
         return name.removeprefix(LOCK_PREFIX) if name.startswith(LOCK_PREFIX) else None
     return found["name"]
@@ -66,6 +67,8 @@ def find_temporary(path: Path, removal: Removal) -> Iterator[Found]:
     out = _output_of(path.name) or ""
     if (path / METADATA_NAME).exists() and not (path.parent / out / METADATA_NAME).exists():
         reason = _WHOLE.format(display_url(str(path.parent / out)))
+    elif kind == WORKERS_KIND and not removal.all_dead:
+        reason = WORKERS_REASON
     elif run and not is_of_this_machine(run) and not removal.all_dead:
         reason = _ELSEWHERE
     num_files, num_bytes = _sizes(path)
@@ -79,6 +82,8 @@ def _describe(path: Path, *, is_folder: bool) -> tuple[str, Path, str]:
             found = pattern.fullmatch(path.name)
             if found is not None:
                 return kind, path, found["run"]
+        if _WORKERS.fullmatch(path.name):
+            return WORKERS_KIND, path, ""
         return "journal of an interrupted run" if _JOURNAL.fullmatch(path.name) else "", path, ""
     if path.name.startswith(LOCK_PREFIX):
         return "lock", path, ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-from graphprep.clean.leftovers import Found, Removal
+from graphprep.clean.leftovers import WORKERS_KIND, WORKERS_REASON, Found, Removal
 from graphprep.model.errors import UsageError
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.options.clean import Leftover
@@ -22,7 +22,7 @@ from graphprep.storage.read.urls import Storage
 from graphprep.storage.write.claims import RemoteClaim
 from graphprep.storage.write.objects import CLAIM_NAME, OWN_NAME, delete_objects
 
-_HIDDEN = re.compile(r"\.(?P<name>.+)\.graphprep-[0-9a-f]{8}(?:-old)?")
+_HIDDEN = re.compile(r"\.(?P<name>.+)\.graphprep-(?:[0-9a-f]{8}(?:-old)?|workers)")
 _CLAIM_BESIDE = re.compile(r"\.(?P<name>.+)\.graphprep-claim")
 _CLAIM = "claim"
 _UNKNOWN = "nobody can tell whether its run is alive (--all-dead)"
@@ -209,6 +209,9 @@ class _Output:
     def _hidden(self, name: str, reason: str) -> Found:
         """Return a hidden folder, or the file of a run that took no claim."""
         files = self._files(name)
+        if name.endswith("-workers"):
+            reason = reason or ("" if self.place.removal.all_dead else WORKERS_REASON)
+            return Found(self._leftover(name, WORKERS_KIND, files, reason), partial(self._remove, files, name))
         if self.place.names.get(name, {}).get("type") == "directory":
             return Found(self._leftover(name, "unfinished output", files, reason), partial(self._remove, files, name))
         if not self.place.removal.all_dead:

@@ -353,6 +353,19 @@ def test_a_file_on_hdfs_that_was_not_finished_has_no_claim(hdfs):
     assert place.files() == {}
 
 
+def test_what_workers_decoded_goes_on_demand_only(place, tmp_path):
+    folder = tmp_path / "local"
+    (folder / ".out.graphprep-workers").mkdir(parents=True)
+    (folder / ".out.graphprep-workers/unit-1").write_bytes(b"x")
+    place.put({".out.graphprep-workers/unit-1": b"x"})
+    for where in (f"{place.url}/out", folder / "out"):
+        (kept,) = graphprep.clean(where).kept
+        assert kept.reason == "workers of other machines may still add to it, or merge read it (all_dead)"
+        assert [kind for _, kind in removed(graphprep.clean(where, all_dead=True))] == ["what workers decoded"]
+    assert place.files() == {}
+    assert names(folder) == []
+
+
 # ------------------------------------------------------------------------------------------------ the command
 
 
