@@ -29,6 +29,7 @@ _EDGE_BYTES = 40  # where the types of its ends are to be found, too
 _TEXT_BYTES = 160  # of a text that is indexed, beside itself: entries of its table, and of the one it grows into
 _SORTED_BYTES = 24  # of a raw ID while it is sorted
 _BUCKET_EDGES = 1 << 16
+_HOLES_BYTES = 96 << 20  # as much as was seen: what is larger goes back to the system
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class MemoryRoom:
             return {"runs": min(pool, decoded), "raw IDs": ids, "marks": marks * memory.threads, "texts": self._texts()}
         runs = min(pool, max(decoded, shuffled))
         if self.is_generous and not sizes.is_early:
-            runs = min(pool, decoded + shuffled)  # what earlier stages freed is in holes of the heap
+            runs = min(pool, min(decoded, _HOLES_BYTES) + shuffled)  # what earlier stages freed is in holes of the heap
         if stage == "shuffle":
             return {"runs": runs, "groups": self._groups(), "maps": self._maps(), "write buffers": 4 << 20}
         tasks = EDGE_BYTES * min(num_in_flight(memory.threads) * _BUCKET_EDGES, sizes.amounts.num_edges)

@@ -16,25 +16,28 @@ from graphprep.plan.sizes import GraphSizes
 
 # Nanoseconds on one thread of the machine on which ``probe`` takes ``_PROBE_S``. docs/plan.md says how they were measured.
 RATES: Mapping[str, float] = {
-    "collect row": 2.0,  # an edge or a node that was decoded, on the thread that keeps it
-    "unpack byte": 2.4,  # of a compressed text, decompressed
-    "keep text": 390.0,  # an end or a node that is a text: hashed, and found among those that are known
-    "sort text": 210.0,
-    "sort ID": 40.0,  # of a node with a record
-    "mark ID": 3.5,  # of an end whose raw ID may be a typed ID
-    "scatter edge": 9.0,
-    "look up end": 15.0,  # whose raw ID is no typed ID
-    "scatter value": 1.0,  # four bytes of a column
-    "build edge": 14.0,  # in one layout
-    "write edge value": 18.0,  # four bytes of a column, to the rows of the primary layout
+    "collect row": 2.6,  # an edge or a node that was decoded, on the thread that keeps it
+    "unpack byte": 1.9,  # of a compressed text, decompressed
+    "keep text": 110.0,  # an end or a node that is a text: hashed, and found among those that are known
+    "sort text": 50.0,
+    "sort ID": 20.0,  # of a node with a record
+    "mark ID": 2.2,  # of an end whose raw ID may be a typed ID
+    "scatter edge": 6.3,
+    "look up end": 18.0,  # whose raw ID is no typed ID
+    "scatter value": 0.8,  # four bytes of a column
+    "build edge": 12.0,  # in one layout
+    "write edge value": 6.5,  # four bytes of a column, to the rows of the primary layout
     "write node value": 4.0,
 }
 _START_S = 0.06  # of looking at the input, and of opening and closing what a run works with
-_PUBLISH_S = 0.01
+_OPEN_S = 0.05  # of decoding's threads, modules and files
+_STAGE_S = 0.008
+_PUBLISH_S = 0.02
 _FILE_S = 0.0005
-_PROBE_S = 0.0064
+_FRESH = 1.4  # what decoding takes of bytes that no cache holds, over what it takes of a sample
+_PROBE_S = 0.0042
 _PROBE_ROWS = 1 << 20
-_TRIES = 3
+_TRIES = 10
 _VALUE_BYTES = 4
 _SCALE = 0.9  # of a second thread, as far as it counts
 
@@ -64,7 +67,7 @@ def stage_seconds(run: Run, sizes: GraphSizes, strata: list[Stratum], slowness: 
     def spent(number: float, rate: str, over: float = 1.0) -> float:
         return number * RATES[rate] * 1e-9 * slowness / over
 
-    decode = sum(one.amount * one.unit_s for one in strata) / threads
+    decode = _FRESH * sum(one.amount * one.unit_s for one in strata) / threads
     decode = max(decode, spent(sum(one.amount for one in strata if one.is_packed), "unpack byte"))
     decode += spent(rows, "collect row")
     index = spent(amounts.num_node_rows, "sort ID") if looks_up else 0.0
@@ -82,9 +85,9 @@ def stage_seconds(run: Run, sizes: GraphSizes, strata: list[Stratum], slowness: 
     files = sizes.shape.num_parts * (sizes.shape.num_edge_types + sizes.shape.num_node_types) * 3
     return {
         "plan": _START_S * slowness,
-        "decode": decode,
-        "index": index,
-        "shuffle": shuffle,
-        "build": build,
+        "decode": decode + _OPEN_S * slowness,
+        "index": index + _STAGE_S * slowness,
+        "shuffle": shuffle + _STAGE_S * slowness,
+        "build": build + _STAGE_S * slowness,
         "publish": (_PUBLISH_S + files * _FILE_S) * slowness,
     }
