@@ -20,7 +20,6 @@ def simulate() -> None:
 
     assert IS_SIMULATED
     del os.environ["NUMBA_ENABLE_CUDASIM"]
-    sys.setswitchinterval(5e-5)  # threads of a block wait for each other: the sooner they take turns, the better
 
 
 def note_launches(path: str) -> None:
