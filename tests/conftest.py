@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -11,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import devices
@@ -31,6 +33,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for mark in item.iter_markers("client"):
             item.user_properties.append(("client", mark.args[0]))
+
+
+def pytest_collection_finish() -> None:
+    """Let no collection of garbage look through all tests: half a second each, and what compares stores asks for hundreds."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -128,12 +136,17 @@ def real_samples() -> Path:
 
 
 @pytest.fixture(scope="session")
+def scipy() -> ModuleType:
+    """SciPy, where it is installed."""
+    return pytest.importorskip("scipy", reason="SciPy is not installed")
+
+
+@pytest.fixture(scope="session")
 def s3_endpoint() -> Iterator[str]:
     """The URL of an S3 server of this test run."""
-    from moto.server import ThreadedMotoServer
-
+    server_module = pytest.importorskip("moto.server", reason="moto is not installed")
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # it logs every request
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server = server_module.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
     yield f"http://{host}:{port}"
@@ -148,9 +161,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    import s3fs
-
-    s3fs.S3FileSystem.clear_instance_cache()
+    pytest.importorskip("s3fs", reason="s3fs is not installed").S3FileSystem.clear_instance_cache()
 
 
 @pytest.fixture
