@@ -2,18 +2,21 @@
 
 PYTHON ?= python3
 RUN := .venv/bin/python
+PYTEST := $(RUN) -m pytest -n 2 --dist loadgroup --quiet
 # Tests compare with them, and let their loaders open what export writes. DeepGNN's decoders and GraphLearn's loaders need nothing
 # of what these two packages depend on.
 CLIENTS := torch==2.13.0 torch-geometric==2.8.1
 GOLDEN := tests/test_golden.py tests/rewrite/test_golden_rewritten.py
 PEERS := deepgnn-ge==0.1.66 graphlearn-torch==0.2.4
 
-.PHONY: help python setup core clients services test-clients test-services test-faults test-gpu test-levels test-lowest demo test lint pytest coverage mutants golden samples bench bench-full bench-kernels bench-gpu bench-scaling sanitize-gpu docs site wheel signatures clean
+.PHONY: help python setup setup-all core clients services test-clients test-services test-faults test-gpu test-levels test-lowest demo test test-fast test-all kernels lint coverage mutants golden samples bench bench-full bench-kernels bench-gpu bench-scaling sanitize-gpu docs site wheel signatures clean
 
 help:
 	@echo "make setup    install graphprep and its tools into .venv"
 	@echo "make demo     convert, validate and describe the graphs of sample_data"
-	@echo "make test     lint, then every test, also with the trainers' own loaders: what CI runs"
+	@echo "make test     lint, then the tests that need no more than 700 MB of packages"
+	@echo "make test-fast  of these the quick ones, once kernels are compiled"
+	@echo "make test-all lint, then every test, also with the trainers' own code: what CI runs"
 	@echo "make clients  install DGL and DeepGNN for the tests with their loaders, into .venv/clients"
 	@echo "make test-clients  the tests with the trainers' own loaders, also those that take gigabytes to install"
 	@echo "make services install the servers of the tests with a real S3 server and a real HDFS: Debian's packages, as root"
@@ -38,36 +41,50 @@ python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: $(PYTHON) is older than 3.11"; echo "  fix: make setup PYTHON=python3.11"; exit 1; }
 
-# Installs only when the folder was moved or pyproject.toml changed since the last time.
+# Modules are compiled when they are first imported: most of what is installed never is.
+INSTALL := -m pip install -qq --disable-pip-version-check --no-compile
+
+# Install $(1) into .venv, and note that in .venv/$(2): again only when the folder was moved or pyproject.toml changed.
+define install
+wanted="$$(pwd) $$(cksum < pyproject.toml)"; \
+if [ "$$(cat .venv/$(2) 2>/dev/null)" != "$$wanted" ]; then \
+  echo "installing into .venv ..."; \
+  $(PYTHON) -m venv .venv && $(RUN) $(INSTALL) --editable '$(1)' && echo "$$wanted" > .venv/$(2); \
+fi
+endef
+
+# What `make test` needs.
 setup: python
-	@wanted="$$(pwd) $$(cksum < pyproject.toml)"; \
-	if [ "$$(cat .venv/installed 2>/dev/null)" != "$$wanted" ]; then \
-	  echo "installing into .venv ..."; \
-	  $(PYTHON) -m venv .venv && \
-	  $(RUN) -m pip install -qq --disable-pip-version-check --editable '.[dev]' && \
-	  echo "$$wanted" > .venv/installed; \
-	fi
+	@$(call install,.[dev],installed)
+
+# What `make test-all` needs beside the trainers, and other targets, too.
+setup-all: setup
+	@$(call install,.[test-all],installed-all)
 
 # graphprep alone, without what its tests need.
 core: python
-	@[ -e .venv/installed ] || [ "$$(cat .venv/core 2>/dev/null)" = "$$(pwd) $$(cksum < pyproject.toml)" ] || { \
-	  echo "installing into .venv ..."; \
-	  $(PYTHON) -m venv .venv && $(RUN) -m pip install -qq --disable-pip-version-check --editable . && \
-	  echo "$$(pwd) $$(cksum < pyproject.toml)" > .venv/core; \
-	}
+	@[ -e .venv/installed ] || { $(call install,.,core); }
 
 demo: core
 	@sh sample_data/demo.sh
 
-test: lint pytest
+test: lint kernels
+	@$(PYTEST) -m "not client and not heavy" $(PYTEST_FLAGS)
+	@echo "make test-all adds: the trainers' own code (PyTorch, PyG, DGL, GraphLearn, DeepGNN), SciPy, pandas, S3, and simulated GPUs"
+
+test-fast: lint kernels
+	@$(PYTEST) -m "not client and not heavy and not slow" --ignore=tests/docs $(PYTEST_FLAGS)
+
+test-all: clients lint kernels
+	@$(PYTEST) $(PYTEST_FLAGS)
 
 # Trainers, whose own loaders open what export writes. DGL and DeepGNN's engine cannot live in .venv.
-clients: setup
+clients: setup-all
 	@wanted="$$(pwd) $(CLIENTS) $(PEERS)"; \
 	if [ "$$(cat .venv/clients/installed 2>/dev/null)" != "$$wanted" ]; then \
 	  echo "installing $(CLIENTS) $(PEERS) into .venv ..."; \
-	  { $(RUN) -m pip install -qq --disable-pip-version-check $(CLIENTS) && \
-	    $(RUN) -m pip install -qq --disable-pip-version-check --no-deps $(PEERS) && \
+	  { $(RUN) $(INSTALL) $(CLIENTS) && \
+	    $(RUN) $(INSTALL) --no-deps $(PEERS) && \
 	    mkdir -p .venv/clients && echo "$$wanted" > .venv/clients/installed; } || \
 	    echo "note: not all of them for this machine; the tests against them are skipped"; \
 	fi
@@ -80,17 +97,17 @@ test-clients: clients
 	@$(RUN) -m pytest --quiet tests/clients $(PYTEST_FLAGS)
 
 # Ceph's S3 gateway from Debian's packages, and Hadoop's JARs into .venv/services.
-services: setup
+services: setup-all
 	@$(RUN) tests/services/install.py .venv/services
 
 test-services: services
-	@GRAPHPREP_REQUIRE_SERVICES=1 GRAPHPREP_SERVICE_RUNS=all $(RUN) -m pytest -n 2 --dist loadgroup --quiet tests/services $(PYTEST_FLAGS)
+	@GRAPHPREP_REQUIRE_SERVICES=1 GRAPHPREP_SERVICE_RUNS=all $(PYTEST) tests/services $(PYTEST_FLAGS)
 
-test-faults: setup
+test-faults: setup-all
 	@GRAPHPREP_FAULT_SCHEDULES=$(or $(N),500) GRAPHPREP_KILLS=60 $(RUN) -m pytest --quiet tests/faults $(PYTEST_FLAGS)
 
 # The kernels' contract, the golden suite, commands and functions over arrays on a GPU: docs/cuda.md.
-test-gpu: setup
+test-gpu: setup-all
 	@GRAPHPREP_REQUIRE_GPU=1 $(RUN) -m pytest --quiet -m gpu $(PYTEST_FLAGS)
 
 # The golden suite with the code that a wheel brings, for each level of processors that this machine has.
@@ -113,11 +130,15 @@ wanted="$$(pwd) $$(cksum < tests/clients/$(1)-requirements.txt)"; \
 if [ "$$(cat .venv/clients/$(1)/installed 2>/dev/null)" != "$$wanted" ]; then \
   echo "installing $(1) into .venv/clients/$(1) ..."; \
   { $(PYTHON) -m venv .venv/clients/$(1) && \
-    .venv/clients/$(1)/bin/python -m pip install -qq --disable-pip-version-check -r tests/clients/$(1)-requirements.txt && \
+    .venv/clients/$(1)/bin/python $(INSTALL) -r tests/clients/$(1)-requirements.txt && \
     echo "$$wanted" > .venv/clients/$(1)/installed; } || \
     echo "note: no $(1) for this machine; the tests with its loaders are skipped"; \
 fi
 endef
+
+# Compiled once for all processes of the tests.
+kernels: setup
+	@$(RUN) -m graphprep kernels build
 
 lint: setup
 	@$(RUN) -m ruff check .
@@ -125,50 +146,47 @@ lint: setup
 	@$(RUN) -m mypy
 	@$(RUN) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()' --no-logo
 
-pytest: clients
-	@$(RUN) -m pytest -n 2 --dist loadgroup --quiet $(PYTEST_FLAGS)
-
 # Compiled kernels do not show in coverage.
 coverage: clients
-	@$(RUN) -m pytest -n 2 --dist loadgroup --quiet --cov=graphprep --cov-report=term:skip-covered $(PYTEST_FLAGS)
+	@$(PYTEST) --cov=graphprep --cov-report=term:skip-covered $(PYTEST_FLAGS)
 
 # A run of the tests finds out which of them reach which mutants; MUTANT_FLAGS="--first 30" goes on without.
-mutants: setup
+mutants: setup-all
 	@$(RUN) tests/mutants/run.py --count $(or $(N),20) --seed $(or $(SEED),0) $(MUTANT_FLAGS)
 
 golden: setup
 	@$(RUN) tests/golden/rewrite.py $(CASES)
 
-signatures: setup
+signatures: setup-all
 	@$(RUN) tests/kernels/signatures.py
 
 samples: setup
 	@$(RUN) sample_data/make.py
 
 # BENCH_FLAGS="--only text --peer-python peers/bin/python": see benchmarks/README.md.
-bench: setup
+bench: setup-all
 	@$(RUN) benchmarks/run.py $(BENCH_FLAGS)
 
-bench-full: setup
+bench-full: setup-all
 	@$(RUN) benchmarks/run.py --size full --json .benchmarks/full.json $(BENCH_FLAGS)
 
-bench-kernels: setup
+bench-kernels: setup-all
 	@$(RUN) -m pip install -qq --disable-pip-version-check pytest-benchmark
 	@$(RUN) -m pytest -q benchmarks/micro --benchmark-columns=min,median,rounds --benchmark-sort=name $(BENCH_FLAGS)
 
 # Needs a GPU and one of the extras cuda12 and cuda13: docs/cuda.md. BENCH_FLAGS=--toy runs it on the simulator.
-bench-gpu: setup
+bench-gpu: setup-all
 	@$(RUN) benchmarks/gpu $(BENCH_FLAGS)
 
 # How much faster 2, 4, 8 and 16 threads are, as far as there are cores. BENCH_FLAGS="--scale 20 --threads 1 2".
-bench-scaling: setup
+bench-scaling: setup-all
 	@$(RUN) benchmarks/scaling.py $(BENCH_FLAGS)
 
 # Needs a GPU and NVIDIA's compute-sanitizer: docs/cuda.md.
-sanitize-gpu: setup
+sanitize-gpu: setup-all
 	@$(RUN) tests/kernels/sanitize.py $(SANITIZE_FLAGS)
 
-docs: setup
+docs: setup-all
 	@$(RUN) -m cogapp -I docs -r docs/cli.md docs/python.md
 	@$(RUN) docs/sessions.py
 
@@ -179,7 +197,7 @@ site: setup
 	@echo "site/index.html"
 
 # For PyPI: with the kernels' machine code for every level of processors that this machine has. dist/
-wheel: setup
+wheel: setup-all
 	@GRAPHPREP_WHEEL_KERNELS=all $(RUN) -m build --wheel --no-isolation
 
 clean:

@@ -29,6 +29,7 @@ def flipped(array: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", ["dtypes_json", "shop_temporal_json", "names_lesmis", "edges_roles"])
+@pytest.mark.slow
 def test_every_changed_value_is_found(name, tmp_path, monkeypatch):
     case: Case = CASES[name]
     store = tmp_path / "store"

@@ -28,6 +28,7 @@ def load(name):
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_all_of_it_runs_at_toy_sizes(tmp_path):
     """On the simulator, and says so; with stand-ins for what needs a GPU, and nothing is left out."""
     path = tmp_path / "gpu.json"

@@ -13,6 +13,7 @@ FOLDER = Path(__file__).parent.parent.parent / "benchmarks"
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_one_and_two_threads_of_a_small_graph(tmp_path):
     path = tmp_path / "scaling.json"
     given = ["--scale", "8", "--rounds", "1", "--threads", "1", "2", "9999", "--folder", str(tmp_path), "--json", str(path)]

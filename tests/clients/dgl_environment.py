@@ -33,7 +33,7 @@ class Environment:
         """Return the Python; without one the test is skipped, with the remedy, and fails in CI if that is to have it."""
         if not self.is_there():
             reason = f"no {self.name}: {self.command} installs it, or {self.variable} names a Python that has it"
-            if self.in_ci and os.environ.get("CI") == "true":
+            if self.in_ci and os.environ.get("GRAPHPREP_REQUIRE_CLIENTS", "0") not in ("", "0"):
                 pytest.fail(reason)
             pytest.skip(reason)
         return self._python

@@ -5,7 +5,6 @@ import zipfile
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,8 @@ from graphprep.model.graph_config import EdgeTable, TableConfig
 from graphprep.model.rows import Relation
 from graphprep.storage.read.urls import Storage
 from graphprep.testing.contract import check_rows
+
+sp = pytest.importorskip("scipy.sparse", reason="SciPy is not installed")
 
 relaxed = settings(deadline=None, max_examples=40)
 

@@ -668,6 +668,7 @@ def test_what_is_accepted_is_what_the_naive_reader_reads(data):
     check(found, expected)
 
 
+@pytest.mark.heavy
 def test_no_kernel_leaves_its_arrays(pytestconfig):
     """The kernels with every index checked, on this file's own lines."""
     if os.environ.get("NUMBA_BOUNDSCHECK") == "1":

@@ -803,6 +803,7 @@ def test_any_bytes_give_rows_or_a_documented_error(data, delimiter):
     assert rows.edges.src.size == rows.num_records
 
 
+@pytest.mark.heavy
 def test_kernels_stay_inside_their_arrays(pytestconfig):
     code = textwrap.dedent('''
         from graphprep.decoders.edges.decoder import EdgesDecoder

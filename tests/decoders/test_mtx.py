@@ -4,7 +4,6 @@ import gzip
 
 import numpy as np
 import pytest
-import scipy.io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,8 @@ from graphprep.model.errors import GraphprepError
 from graphprep.storage.read.spans import text_blocks
 from graphprep.storage.read.urls import Storage
 from graphprep.testing.contract import check_rows
+
+scipy = pytest.importorskip("scipy", reason="SciPy is not installed")
 
 relaxed = settings(deadline=None, max_examples=60)
 

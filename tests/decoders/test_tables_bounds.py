@@ -9,6 +9,7 @@ import pytest
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_kernels_stay_inside_their_arrays(pytestconfig):
     code = textwrap.dedent('''
         import itertools

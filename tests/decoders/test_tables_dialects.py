@@ -5,7 +5,6 @@ import csv
 import io
 import re
 
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +13,8 @@ from tables_read import node_config, read
 from graphprep.decoders.configs.graph_file import dump_graph, load_graph
 from graphprep.model.errors import DataError, UsageError
 from graphprep.storage.read.urls import Storage
+
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 relaxed = settings(deadline=None, max_examples=80)
 PARTS = ["\\", '"', "\n", ",", "\t", ";", " ", "a", "1", "é", "#", "\\n"]

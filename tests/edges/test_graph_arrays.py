@@ -6,7 +6,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -136,7 +135,7 @@ def test_reordered_rows_are_the_old_ones_under_new_ids(graph, layout, threads):
 
 @settings(deadline=None, max_examples=30)
 @given(graph=graphs, threads=st.sampled_from(THREADS))
-def test_transpose_agrees_with_scipy(graph, threads):
+def test_transpose_agrees_with_scipy(graph, threads, scipy):
     src, dst = graph
     csr = build_adjacency(src, dst, (5000, 6000), "csr")
     assert (csr.num_rows, csr.num_neighbors) == (5000, 6000)

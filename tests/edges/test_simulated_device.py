@@ -23,6 +23,7 @@ LAUNCHED: dict[str, set[str]] = {}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.heavy
 def test_what_is_computed_on_the_simulator_is_what_the_cpu_computes(suite, record_property, monkeypatch, tmp_path):
     monkeypatch.setenv("GRAPHPREP_LAUNCHES", str(tmp_path / "launches"))
     printed = run_simulated("pytest", "-q", "-m", "gpu", "-p", "no:cacheprovider", suite)
@@ -34,6 +35,7 @@ def test_what_is_computed_on_the_simulator_is_what_the_cpu_computes(suite, recor
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_every_signature_is_reached_by_these_or_by_large_graphs():
     if set(LAUNCHED) != set(SUITES):
         pytest.skip("not all of the suites ran here")

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse
 from exporters.dgl_reader import read_tensors
 from exporters.torch_reader import read_naively
 
@@ -17,6 +16,8 @@ import graphprep
 from graphprep.convert.build import columns
 from graphprep.model.errors import DataError, UsageError
 from graphprep.rewrite import run as store_run
+
+scipy = pytest.importorskip("scipy", reason="SciPy is not installed")
 
 NUM_NODES = 40
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.io
 from clients.checksums import Rows, checksum, graph_edges
 from clients.graphs import GRAPHS, Edges, Graph, Nodes, make_store
 
 import graphprep
 from graphprep.testing.export_contract import ExporterContract
+
+scipy = pytest.importorskip("scipy", reason="SciPy is not installed")
 
 NUMBERS = [name for name in GRAPHS if name != "string_ids"]
 OF_MTX = """%%MatrixMarket matrix coordinate real general

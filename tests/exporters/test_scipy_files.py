@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.sparse
 from clients.checksums import Rows, checksum, graph_edges, graph_nodes
 from clients.graphs import GRAPHS, make_store
 
 import graphprep
 from graphprep.model.errors import UsageError
 from graphprep.testing.export_contract import ExporterContract
+
+scipy = pytest.importorskip("scipy", reason="SciPy is not installed")
 
 NUMBERS = [name for name in GRAPHS if name != "string_ids"]
 

@@ -8,12 +8,12 @@ import fsspec
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import scipy.io
-import scipy.sparse
 from clients.graphs import GRAPHS, Edges, Graph, Nodes, make_store
 
 import graphprep
 from graphprep.model.errors import DataError
+
+scipy = pytest.importorskip("scipy", reason="SciPy is not installed")
 
 TARGETS = ("scipy", "npy", "parquet", "edges", "mtx", "metis")
 HASHED = {"partitions": 3, "partition_by": "hash"}

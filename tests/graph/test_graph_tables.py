@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 from tiny_store import BUYS, ITEMS, USERS, WEIGHTS, sample_store
@@ -11,6 +10,8 @@ from tiny_store import BUYS, ITEMS, USERS, WEIGHTS, sample_store
 import graphprep
 from graphprep.graph import arrow as graph_arrow
 from graphprep.model.errors import DataError, UsageError
+
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 BY_ENDS = sorted(range(len(BUYS)), key=lambda i: (BUYS[i], i))

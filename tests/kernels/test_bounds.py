@@ -33,6 +33,7 @@ NAMES = [
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_conversions_stay_inside_their_arrays(tmp_path, pytestconfig):
     """In a process and with a cache of its own: kernels compiled without the checks have none."""
     cases = [case for case in load_cases() if case.name in NAMES]

@@ -23,6 +23,7 @@ MISSING_PARTS = ("libnvvm cannot be found", "failure finding", "missing libdevic
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_the_contract_holds_on_the_simulator(record_property, monkeypatch, tmp_path):
     monkeypatch.setenv("GRAPHPREP_LAUNCHES", str(tmp_path / "launches"))
     printed = run_simulated("pytest", "-q", "-p", "no:cacheprovider", *SUITES)
@@ -52,6 +53,7 @@ def device_kernels():
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_every_kernel_compiles_for_every_signature():
     from graphprep.kernels.cuda.signatures import shipped
 

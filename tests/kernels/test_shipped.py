@@ -52,6 +52,7 @@ def test_every_kernel_of_the_list_is_there_with_as_many_arguments():
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # from nothing it compiles all of them, beside other tests
 @pytest.mark.xdist_group("signatures")
+@pytest.mark.heavy
 def test_every_kernel_that_commands_call_is_on_the_list():
     """Over every sample, option and format."""
     words = [sys.executable, str(TESTS / "signatures.py"), "--print"]

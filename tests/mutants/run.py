@@ -31,7 +31,13 @@ WORK = HOME / ".mutants"
 TREE = WORK / "tree"
 PACKAGE = TREE / "graphprep"
 # What takes long, needs what not everybody has, or checks the pages.
-MAPPED = ["-m", "not slow and not client", "--ignore=tests/docs", "--ignore=tests/clients", "--ignore=tests/packaging"]
+MAPPED = [
+    "-m",
+    "not slow and not heavy and not client",
+    "--ignore=tests/docs",
+    "--ignore=tests/clients",
+    "--ignore=tests/packaging",
+]
 PYTEST = [sys.executable, "-m", "pytest", "--hypothesis-profile=ci"]
 LIMIT_S = 100  # for a test
 COMPILING_S = 300  # and where kernels are compiled in it

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
+pytestmark = [pytest.mark.slow, pytest.mark.heavy, pytest.mark.xdist_group("wheel")]
 ROOT = Path(__file__).resolve().parent.parent.parent
 SOURCES = ("graphprep", "schemas", "docs", "sample_data", "tests")
 FILES = ("pyproject.toml", "hatch_build.py", "README.md", "CHANGELOG.md", "LICENSE", "Makefile", ".gitignore")

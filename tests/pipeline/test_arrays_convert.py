@@ -5,14 +5,15 @@ import shutil
 
 import numpy as np
 import pytest
-import scipy.io
-import scipy.sparse as sp
 
 from graphprep.convert.pipeline import check_input, convert
 from graphprep.model.errors import DataError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.run_options import RunOptions
+
+scipy = pytest.importorskip("scipy", reason="SciPy is not installed")
+sp = scipy.sparse
 
 
 def digest(store):

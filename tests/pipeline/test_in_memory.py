@@ -8,11 +8,9 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +18,9 @@ import graphprep
 from graphprep.convert.memory import folder as in_memory
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
+
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
+scipy = pytest.importorskip("scipy", reason="SciPy is not installed")
 
 nx = pytest.importorskip("networkx")
 

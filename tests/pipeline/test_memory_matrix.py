@@ -114,6 +114,7 @@ def test_the_least_limit_is_enough(write, options, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_many_edges_whose_map_does_not_fit_are_scattered_out_within_the_limit(tmp_path):
     """A map of 1,000,000 IDs takes more than its share of 256 MiB, and 4 M edges have types and weights."""
     with (tmp_path / "in").open("wb") as file:
@@ -135,6 +136,7 @@ def test_many_edges_whose_map_does_not_fit_are_scattered_out_within_the_limit(tm
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_the_maps_of_many_node_types_are_within_the_limit_together(tmp_path):
     """A map of 240,000 IDs fits its share of 192 MiB, and those of 24 types would take 140 MiB."""
     rng = np.random.default_rng(4)
@@ -170,6 +172,7 @@ def test_what_arrow_reads_is_within_the_limit(format, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "group_rows"), [("numbers", 20_000), ("texts", 20_000), ("numbers", 4_000)])
+@pytest.mark.heavy
 def test_tables_of_many_columns_are_within_the_limit(kind, group_rows, tmp_path):
     """One row group of 1,100 columns, decoded, takes 176 MB; what is noted of each column and batch took 150 MB more."""
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")

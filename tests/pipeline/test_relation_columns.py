@@ -7,11 +7,12 @@ import random
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import graphprep
 from graphprep.model.errors import DataError, UsageError
+
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 RELATIONS = ["eats", "lives_in", "é", "10", "9", "a b", "http://x?y=1"]
 

@@ -6,12 +6,14 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphprep.convert import pipeline
 from graphprep.model.options.convert import ConvertOptions
+
+scipy = pytest.importorskip("scipy", reason="SciPy is not installed")
 
 quick = settings(max_examples=20, deadline=None)
 

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-import scipy.sparse
 from golden.golden_cases import SAMPLE_DATA, read_store
 
 import graphprep
@@ -17,6 +16,8 @@ from graphprep.model.errors import MemoryLimitError, UsageError
 from graphprep.model.schema import edge_type_path
 from graphprep.rewrite.partition import multilevel
 from graphprep.rewrite.partition.neighbors import Neighbors
+
+scipy = pytest.importorskip("scipy", reason="SciPy is not installed")
 
 pytestmark = pytest.mark.usefixtures("flags_named")
 

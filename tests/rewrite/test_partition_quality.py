@@ -6,13 +6,14 @@ import json
 
 import numpy as np
 import pytest
-import scipy.sparse
 from golden.golden_cases import SAMPLE_DATA, read_store
 
 import graphprep
 from graphprep.cli.main import run
 from graphprep.model.errors import UsageError
 from graphprep.model.schema import edge_type_path
+
+scipy = pytest.importorskip("scipy", reason="SciPy is not installed")
 
 pytestmark = pytest.mark.usefixtures("flags_named")
 

@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from golden.golden_cases import SAMPLE_DATA, read_store
 from hypothesis import given, settings
@@ -144,6 +143,7 @@ def test_the_same_bytes_from_everywhere(by, tmp_path):
 
 def test_convert_from_memory_and_over_a_store(tmp_path):
     """A DataFrame in; a store that is there stays, unless it is to be replaced, and is not by nothing."""
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
     table = pd.read_csv(KARATE)
     graphprep.convert(KARATE, tmp_path / "want", partitions=3, partition_by="fennel")
     graphprep.convert(table, tmp_path / "out", partitions=3, partition_by="fennel")

@@ -11,14 +11,12 @@ from itertools import pairwise
 import fsspec
 import numpy as np
 import pytest
-import scipy.sparse
 from golden.golden_cases import load_cases, load_rewritten, read_store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference.build import add_manifests, encoded, file_bytes, part_folder
 from reference.hashes import splitmix64
 from reference.reorder import Store, read_files, reorder_reference
-from scipy.sparse.csgraph import breadth_first_order, reverse_cuthill_mckee
 
 import graphprep
 from graphprep.cli.main import run
@@ -453,7 +451,7 @@ SIMPLE = st.lists(st.tuples(st.integers(0, 14), st.integers(0, 14)), min_size=1,
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edges=SIMPLE, room_bytes=st.sampled_from([8, 1 << 20]), layout=st.sampled_from(["csc", "csr"]))
-def test_walks_agree_with_scipy(edges, room_bytes, layout, tmp_path_factory):
+def test_walks_agree_with_scipy(edges, room_bytes, layout, scipy, tmp_path_factory):
     """Of graphs without loops and equal edges, where SciPy's sort of the degrees, which settles no ties, keeps them in order."""
     folder = tmp_path_factory.mktemp("walk")
     edges = sorted({(min(edge), max(edge)) for edge in edges} - {(node, node) for node in range(15)}) or [(0, 1)]
@@ -463,12 +461,12 @@ def test_walks_agree_with_scipy(edges, room_bytes, layout, tmp_path_factory):
     matrix = scipy.sparse.csr_matrix(matrix + matrix.T)
     expected, left = [], np.ones(15, bool)
     while left.any():
-        expected += breadth_first_order(matrix, int(np.argmax(left)), return_predecessors=False).tolist()
+        expected += scipy.sparse.csgraph.breadth_first_order(matrix, int(np.argmax(left)), return_predecessors=False).tolist()
         left[expected] = False
     orders = {"bfs": expected}
     degrees = np.diff(matrix.indptr)
     if (np.argsort(degrees) == np.argsort(degrees, kind="stable")).all():
-        orders["rcm"] = reverse_cuthill_mckee(matrix, symmetric_mode=True).tolist()
+        orders["rcm"] = scipy.sparse.csgraph.reverse_cuthill_mckee(matrix, symmetric_mode=True).tolist()
     for by, order in orders.items():
         reorder_in(room_bytes, folder / "store", folder / by, by)
         path = folder / by / "part-00000/nodes/_N/previous_ids.npy"
@@ -488,7 +486,7 @@ def test_communities_lie_together(tmp_path):
     assert summary.gaps_after.bits_per_edge < summary.gaps_before.bits_per_edge / 2
 
 
-def read_matrix(store, layout):
+def read_matrix(scipy, store, layout):
     """The weighted adjacency matrix, rows are sources; parallel edges add up. Also the rows' lengths, as stored."""
     metadata = json.loads((store / "metadata.json").read_text())
     size, blocks, counts = metadata["num_nodes_per_type"][0], [], []
@@ -504,7 +502,7 @@ def read_matrix(store, layout):
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(graph=GRAPHS)
-def test_the_graph_is_the_permuted_one(graph, tmp_path_factory):
+def test_the_graph_is_the_permuted_one(graph, scipy, tmp_path_factory):
     folder = tmp_path_factory.mktemp("graph")
     lines = [f"{src} {dst} {i % 5}\n" for i, (src, dst) in enumerate(graph["edges"])]
     (folder / "edges.txt").write_text("".join(lines))
@@ -519,7 +517,7 @@ def test_the_graph_is_the_permuted_one(graph, tmp_path_factory):
     files = [folder / "new" / part["path"] / "nodes/_N/previous_ids.npy" for part in metadata["parts"]]
     previous = np.concatenate([np.load(file) for file in files]) if files[0].exists() else np.arange(sum(sizes))
     for layout in metadata["layouts"]:
-        old, new = read_matrix(folder / "old", layout)[0], read_matrix(folder / "new", layout)[0]
+        old, new = (read_matrix(scipy, folder / name, layout)[0] for name in ("old", "new"))
         np.testing.assert_array_equal(new, old[np.ix_(previous, previous)])
     ones = scipy.sparse.coo_matrix((np.ones(len(graph["edges"])), np.array(graph["edges"]).T), (sum(sizes),) * 2)
     degrees = {"in-degree": ones.sum(0).A1, "out-degree": ones.sum(1).A1}

@@ -6,12 +6,13 @@ Counts of R draws of n of k things: cells are the sets (or, with replacement, th
 import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy import stats
 from shards import blocks_of, read_flows
 
 import graphprep
+
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
+stats = pytest.importorskip("scipy.stats", reason="SciPy is not installed")
 
 ROUNDS = 4000
 LAYERS = 800

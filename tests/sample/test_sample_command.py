@@ -3,12 +3,13 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from shards import layers_of, read_flows
 
 import graphprep
 from graphprep.cli.main import run
+
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import contextlib
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy import stats
 
 import graphprep
 from graphprep.model.errors import UsageError
@@ -16,6 +15,8 @@ from graphprep.model.run_options import RunOptions
 from graphprep.rewrite.run import StoreRun
 from graphprep.rewrite.split.negatives import draw_negatives
 from graphprep.rewrite.transform.recipe import read_edges
+
+stats = pytest.importorskip("scipy.stats", reason="SciPy is not installed")
 
 
 def draw(store, parts, rule, *, seed=0, run=None):

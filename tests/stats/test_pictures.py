@@ -8,13 +8,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.special
 
 import graphprep
 from graphprep.cli.main import run
 from graphprep.stats.pictures import panels
+
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
+scipy = pytest.importorskip("scipy", reason="SciPy is not installed")
 
 KARATE = Path(__file__).resolve().parent.parent / "golden" / "karate_csv" / "store"
 NAME = "a<b>&$x$"

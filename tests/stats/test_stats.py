@@ -8,13 +8,9 @@ from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
-import igraph
 import networkx as nx
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse
-import scipy.special
 from golden.golden_cases import SAMPLE_DATA
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -24,6 +20,10 @@ import graphprep
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.model.schema import edge_type_text
 from graphprep.stats.power_law import fit_power_law
+
+igraph = pytest.importorskip("igraph", reason="igraph is not installed")
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
+scipy = pytest.importorskip("scipy", reason="SciPy is not installed")
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 NAMES = (
@@ -139,6 +139,7 @@ def typed_graphs(draw):
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(drawn=typed_graphs())
+@pytest.mark.slow
 def test_random_graphs_agree_with_networkx(tmp_path_factory, drawn):
     sizes, edges, partitions, layout = drawn
     store = tmp_path_factory.mktemp("random") / "store"

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from processes import started, wait_for
 
@@ -14,6 +13,8 @@ import graphprep
 from graphprep.cli.main import run
 from graphprep.cli.printed.stats import report_text
 from graphprep.model.options.stats import Bin, Distribution, Hub, NodeTypeStats
+
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 KARATE = GOLDEN / "karate_csv" / "store"
