@@ -1,4 +1,4 @@
-# make setup | demo | test | lint | golden | bench | docs | clean.  Everything happens in .venv, beside this file.
+# make setup | demo | test | test-all | lint | golden | bench | docs | clean.  Everything happens in .venv, beside this file.
 
 PYTHON ?= python3
 RUN := .venv/bin/python
@@ -21,7 +21,7 @@ help:
 	@echo "make test-clients  the tests with the trainers' own loaders, also those that take gigabytes to install"
 	@echo "make services install the servers of the tests with a real S3 server and a real HDFS: Debian's packages, as root"
 	@echo "make test-services  these tests; a server that does not come up is a failure"
-	@echo "make test-faults  500 runs on storage that fails and 60 that are killed, each by a seed; make test takes a tenth"
+	@echo "make test-faults  500 runs on storage that fails and 60 that are killed, each by a seed; other runs take a tenth"
 	@echo "make test-gpu what computes on a GPU, on one; a GPU that is missing is a failure"
 	@echo "make test-levels  the golden suite at every level of processors of which a wheel brings code; make test-lowest: with the oldest packages"
 	@echo "make lint     ruff, mypy and the direction of imports"

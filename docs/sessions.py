@@ -55,8 +55,8 @@ _VARIES = (
 
 
 def documents() -> list[Path]:
-    """List README.md and all pages of docs/."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """List README.md, CONTRIBUTING.md and all pages of docs/."""
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @dataclass(frozen=True)
