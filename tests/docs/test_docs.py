@@ -209,6 +209,17 @@ def _anchors(path):
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
+def test_folders_and_targets_that_contributing_names_are_there():
+    page = DOCUMENTS["CONTRIBUTING.md"].read_text()
+    named = set(re.findall(r"(?<![\w(/])((?:graphprep|tests|docs)/[\w/.-]*\w)", page))
+    assert len(named) > 20
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    rooms = {path.name for path in (ROOT / "graphprep").iterdir() if path.is_dir() and path.name[0] != "_"} - {"testing"}
+    assert rooms - {name.split("/")[1] for name in named if name.startswith("graphprep/")} == set()
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
+    assert set(re.findall(r"(?:\$ |`)make ([\w-]+)", page)) <= targets
+
+
 @pytest.mark.parametrize("name", [*DOCUMENTS, "CHANGELOG.md", "sample_data/README.md"])
 def test_links_lead_somewhere(name):
     path = ROOT / name
