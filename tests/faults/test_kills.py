@@ -22,6 +22,7 @@ from processes import started, wait_for
 
 import graphprep
 
+pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("GRAPHPREP_KILLS", "6"))
 FAILED, EXISTS = 3, 2
 
@@ -169,6 +170,8 @@ def far_server(aws, monkeypatch):
     """An S3 server in a network namespace: a bucket, what starts a process in another one, and this one's link to the server."""
     from remote_places import ACCESS_KEY, SECRET_KEY, Bucket
 
+    for package in ("moto.server", "s3fs"):
+        pytest.importorskip(package)
     server, client = f"gp-s-{os.getpid()}", f"gp-c-{os.getpid()}"
     links = {"": ("gp-near", "gp-s-near", 1, 2), client: ("gp-far", "gp-s-far", 5, 6)}
 
@@ -213,6 +216,7 @@ def far_server(aws, monkeypatch):
         yield bucket, ("ip", "netns", "exec", client), "gp-far"
 
 
+@pytest.mark.heavy
 def test_a_cut_link_is_told_and_the_run_goes_on(tmp_path, lines, far_server, monkeypatch):
     bucket, before, link = far_server
     given = bucket.put("edges.csv", lines.read_bytes())
