@@ -113,7 +113,7 @@ def pages(site):
     return {path: _Page(path.read_text()) for path in site.rglob("*.html")}
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_links_of_the_site_lead_somewhere(pages, site):
     for path, page in pages.items():
         for link in page.links:
@@ -126,7 +126,7 @@ def test_links_of_the_site_lead_somewhere(pages, site):
                 assert anchor in pages[target].anchors, f"{path.relative_to(site)}: {link}"
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_the_site_loads_nothing_from_elsewhere(pages, site):
     for path, page in pages.items():
         for what in page.loaded:
@@ -137,7 +137,7 @@ def test_the_site_loads_nothing_from_elsewhere(pages, site):
         assert not re.search(r"url\(['\"]?(https?:)?//|@import", style.read_text()), style
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_the_site_has_the_front_page_the_pages_and_a_search(pages, site):
     front = pages[site / "README.html"]
     for group in navigation.read_groups(ROOT):
