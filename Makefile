@@ -121,7 +121,7 @@ test-lowest: python
 	@$(PYTHON) -m venv .venv/lowest
 	@$(PYTHON) tests/packaging/lowest.py > .venv/lowest/constraints.txt
 	@.venv/lowest/bin/python -m pip install -qq --disable-pip-version-check --editable . pytest pytest-timeout pytest-xdist \
-	  hypothesis pandas scipy --constraint .venv/lowest/constraints.txt
+	  hypothesis networkx pandas scipy --constraint .venv/lowest/constraints.txt
 	@.venv/lowest/bin/python -m pytest -n 2 --quiet $(GOLDEN) tests/cli tests/decoders $(PYTEST_FLAGS)
 
 # Install tests/clients/$(1)-requirements.txt into .venv/clients/$(1), unless that is done.

@@ -78,7 +78,7 @@ def values_of(found, name):
 CASES = [
     (pa.array([1, None, 3], pa.int8()), {0: 1, 2: 3}, ("numbers", "int8", ())),
     (pa.array([1, None, 2**64 - 1], pa.uint64()), {0: 1, 2: 2**64 - 1}, ("numbers", "uint64", ())),
-    (pa.array([0.5, None, 2.0], pa.float16()), {0: 0.5, 2: 2.0}, ("numbers", "float16", ())),
+    (pa.array([np.float16(0.5), None, np.float16(2)], pa.float16()), {0: 0.5, 2: 2.0}, ("numbers", "float16", ())),
     (pa.array([0.5, -math.inf, None]), {0: 0.5, 1: -math.inf}, ("numbers", "float64", ())),
     (pa.array([True, None, False]), {0: True, 2: False}, ("numbers", "bool", ())),
     (pa.array(["é", "", None]), {0: "é".encode(), 1: b""}, ("binary", "uint8", None)),
