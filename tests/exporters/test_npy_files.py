@@ -44,7 +44,7 @@ class Read:
             return np.load(path)
         path = path.with_suffix(".parquet")
         if path.exists():
-            import pandas
+            pandas = pytest.importorskip("pandas", reason="pandas is not installed")
 
             table = pandas.read_parquet(path)
             assert table["id"].tolist() == list(range(len(table)))

@@ -121,6 +121,7 @@ def check_matrix(graph, naive, name, weight=None):
     weights = [1.0] * len(edges) if weight is None else graph.column(name, weight).tolist()
     for (u, v, _), value in zip(edges, weights, strict=True):
         dense[u, v] += value
+    pytest.importorskip("scipy", reason="SciPy is not installed")
     made = graph.to_scipy(name, weight)
     assert (made.format, made.nnz) == (naive.layout, len(edges))
     np.testing.assert_allclose(made.toarray(), dense, rtol=1e-6)

@@ -37,7 +37,7 @@ def graph():
 
 
 def convert(graph, out, **options):
-    import pandas as pd
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
     nodes = {
         name: pd.DataFrame({"id": np.arange(size), "x": np.arange(size) * 1.5}) for name, size in (("item", 12), ("user", 40))
@@ -142,7 +142,7 @@ def stream_all(monkeypatch):
 
 def test_loops_stand_at_the_head_of_rows(tmp_path):
     graph = {("n", "e", "n"): {"src": np.array([1, 2, 0, 2]), "dst": np.array([0, 0, 1, 1])}}
-    import pandas as pd
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
     graphprep.convert([], tmp_path / "store", edges={name: pd.DataFrame(columns) for name, columns in graph.items()})
     (tmp_path / "seeds.txt").write_text("0\n2\n")
@@ -163,7 +163,7 @@ def test_loops_stand_at_the_head_of_rows(tmp_path):
 
 
 def test_a_node_is_met_once_for_each_time(tmp_path):
-    import pandas as pd
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
     edges = pd.DataFrame({"src": [1, 2], "dst": [0, 0], "at": [10, 20]})
     graphprep.convert([], tmp_path / "store", edges={("n", "e", "n"): edges})
