@@ -340,12 +340,14 @@ class Collector:
         done: list[_Done] = []
         held: list[_Done] = []
         early = self.settings.early
+        num_edges = 0  # of those held
         try:
             for item in items:
                 held.append(self._decode(item))
-                if early is not None and sum(one.num_edges for one in held) >= early.most_edges:
+                num_edges += held[-1].num_edges
+                if early is not None and num_edges >= early.most_edges:
                     done += self._scatter(held)
-                    held = []
+                    held, num_edges = [], 0
         except Exception as error:  # raised behind what is wrong with the blocks before
             return _Group((*done, *held), error)
         return _Group((*done, *(held if early is None else self._scatter(held))))
