@@ -154,15 +154,16 @@ def merge(
     Inputs and options are theirs. ``resume`` goes on where an interrupted call stopped. ``given`` are fields of ``RunOptions``.
     Raises GraphprepError, also while workers are missing.
     """
+    from graphprep.convert.units.folder import UnitFolder
     from graphprep.convert.units.merge import TakenOver, find_run
 
     options = make_options(RunOptions, options, given)
-    with _open_storage(options) as storage:
-        found = find_run(storage, os.fspath(out), options, resume=check_value("resume", resume, bool))
+    with _open_storage(options) as storage, UnitFolder(storage, os.fspath(out)) as folder:
+        found = find_run(folder, options, resume=check_value("resume", resume, bool))
         run = _converter(found.options, elsewhere=TakenOver(os.fspath(out), found.shared))
         with _reporting(reporter) as told:
             summary = run(found.shared.inputs, os.fspath(out), found.options, told)
-        found.folder_of.remove()
+        folder.remove()
     return _worded(summary, decoder=True)
 
 

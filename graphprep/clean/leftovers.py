@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from graphprep.model.options.clean import Leftover
+from graphprep.storage.faults import display_url
 
 WORKERS_KIND = "what workers decoded"
-WORKERS_REASON = "workers of other machines may still add to it, or merge read it (--all-dead)"
+_WORKERS_FILE = re.compile(r"run\.json|unit-\d+-[0-9a-f-]+(\.\d+\.[0-9a-f]+)?|\.[0-9a-f]{8}|\..+\.graphprep-[0-9a-f]{8}")
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,14 @@ class Removal:
 
     dry_run: bool
     all_dead: bool
+
+
+def why_workers_stay(names: Iterable[str], *, all_dead: bool) -> str:
+    """Return why a folder that has the name of what workers decoded stays; ``names`` are those of the files in it."""
+    strange = next((name for name in sorted(names) if not _WORKERS_FILE.fullmatch(name)), None)
+    if strange is not None:
+        return f"it holds {display_url(strange)}, which no worker wrote"
+    return "" if all_dead else "workers of other machines may still add to it, or merge read it (--all-dead)"
 
 
 @dataclass(frozen=True)

@@ -11,29 +11,30 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from graphprep.clean.leftovers import WORKERS_KIND, WORKERS_REASON, Found, Removal
+from graphprep.clean.leftovers import WORKERS_KIND, Found, Removal, why_workers_stay
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.options.clean import Leftover
 from graphprep.storage.faults import display_url
-from graphprep.storage.private import LOCK_PREFIX, hold, is_of_this_machine
+from graphprep.storage.private import LOCK_PREFIX, hold, is_of_this_machine, is_own, is_same
 
-_HIDDEN = re.compile(r"\.(?P<name>.+)\.graphprep-(?P<run>[0-9a-f]{8})-[0-9a-f]{12}(?:-old)?")
-_WORKERS = re.compile(r"\.(?P<name>.+)\.graphprep-workers")
-_FILE = re.compile(r"\.(?P<name>.+)\.graphprep-[0-9a-f]{8}")
+_HIDDEN = re.compile(r"\.(?P<name>.+)\.graphprep-(?P<run>[0-9a-f]{8})-[0-9a-f]{12}(?:-old)?", re.DOTALL)
+_WORKERS = re.compile(r"\.(?P<name>.+)\.graphprep-workers", re.DOTALL)
+_FILE = re.compile(r"\.(?P<name>.+)\.graphprep-[0-9a-f]{8}", re.DOTALL)
 _TEMPORARY = re.compile(r"\.graphprep-tmp-(?P<run>[0-9a-f]{8})-[0-9a-f]{12}")
 _JOURNAL = re.compile(r"\.graphprep-resume-[0-9a-f]{16}")
 _IN_USE = "a run that is alive uses it"
 _ELSEWHERE = "a run on another machine made it, which may be alive (--all-dead)"
 _NO_LOCKS = "this disk knows no locks, so that nobody can tell whether its run is alive (--all-dead)"
 _WHOLE = "it is a whole store, and there is none at {}: move it there, or remove it by hand"
+_REPLACED = "it is what stood at {}, where nothing is: move it there, or remove it by hand"
 
 
 def find_local(path: Path, removal: Removal) -> Iterator[Found]:
     """Find what was left of the output ``path``, and of temporary files beside it; if it is a folder, what was left in it.
 
-    Raises OSError where the folder of the output cannot be listed.
+    Runs write beside what a link leads to. Raises OSError where the folder of the output cannot be listed.
     """
-    path = path.absolute()
+    path = path.resolve() if path.is_symlink() or path.name == ".." else path.absolute()
     for one in sorted(path.parent.iterdir()):
         if _output_of(one.name) == path.name[:100] or _TEMPORARY.fullmatch(one.name):
             yield from find_temporary(one, removal)
@@ -59,19 +60,22 @@ def find_temporary(path: Path, removal: Removal) -> Iterator[Found]:
     kind, lock, run = _describe(path, is_folder=stat.S_ISDIR(info.st_mode))
     if not kind or not (stat.S_ISDIR(info.st_mode) or stat.S_ISREG(info.st_mode)):
         return
-    if hasattr(os, "geteuid") and info.st_uid != os.geteuid():
+    if not is_own(info):
         return
     if lock == path and stat.S_ISREG(info.st_mode) and not _is_lock(path):
         return
     reason = ""
-    out = _output_of(path.name) or ""
-    if (path / METADATA_NAME).exists() and not (path.parent / out / METADATA_NAME).exists():
-        reason = _WHOLE.format(display_url(str(path.parent / out)))
-    elif kind == WORKERS_KIND and not removal.all_dead:
-        reason = WORKERS_REASON
+    out = path.parent / (_output_of(path.name) or "")
+    if (path / METADATA_NAME).exists() and not (out / METADATA_NAME).exists():
+        reason = _WHOLE.format(display_url(str(out)))
+    elif path.name.endswith("-old") and not os.path.lexists(out):
+        reason = _REPLACED.format(display_url(str(out)))
+    elif kind == WORKERS_KIND:
+        _, folders, files = next(os.walk(path), ("", [], []))
+        reason = why_workers_stay([*folders, *files], all_dead=removal.all_dead)
     elif run and not is_of_this_machine(run) and not removal.all_dead:
         reason = _ELSEWHERE
-    num_files, num_bytes = _sizes(path)
+    num_files, num_bytes = _sizes(path) if stat.S_ISDIR(info.st_mode) else (1, info.st_size)
     yield Found(Leftover(display_url(str(path)), kind, num_files, num_bytes, reason), partial(_remove, path, lock, removal))
 
 
@@ -98,11 +102,13 @@ def _is_lock(path: Path) -> bool:
     return False
 
 
-def _sizes(path: Path) -> tuple[int, int]:
-    """Return the number of files and of bytes of a file or folder."""
-    if not path.is_dir():
-        return 1, path.lstat().st_size
-    sizes = [os.lstat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(path) for name in names]  # noqa: PTH118
+def _sizes(folder: Path) -> tuple[int, int]:
+    """Return the number of files in a folder, and of their bytes; a run that is alive may remove some meanwhile."""
+    sizes = []
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                sizes.append(os.lstat(os.path.join(parent, name)).st_size)  # noqa: PTH118
     return len(sizes), sum(sizes)
 
 
@@ -115,6 +121,8 @@ def _remove(path: Path, lock: Path, removal: Removal) -> str:
     if held is None and lock.exists() and not removal.all_dead:
         return _NO_LOCKS
     try:
+        if held is not None and not is_same(str(lock), held):  # another run's by now
+            return _IN_USE
         if removal.dry_run:
             return ""
         with contextlib.suppress(FileNotFoundError):  # it was shown meanwhile

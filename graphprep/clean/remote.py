@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-from graphprep.clean.leftovers import WORKERS_KIND, WORKERS_REASON, Found, Removal
+from graphprep.clean.leftovers import WORKERS_KIND, Found, Removal, why_workers_stay
 from graphprep.model.errors import UsageError
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.options.clean import Leftover
@@ -22,8 +22,8 @@ from graphprep.storage.read.urls import Storage
 from graphprep.storage.write.claims import RemoteClaim
 from graphprep.storage.write.objects import CLAIM_NAME, OWN_NAME, delete_objects
 
-_HIDDEN = re.compile(r"\.(?P<name>.+)\.graphprep-(?:[0-9a-f]{8}(?:-old)?|workers)")
-_CLAIM_BESIDE = re.compile(r"\.(?P<name>.+)\.graphprep-claim")
+_HIDDEN = re.compile(r"\.(?P<name>.+)\.graphprep-(?:[0-9a-f]{8}(?:-old)?|workers)", re.DOTALL)
+_CLAIM_BESIDE = re.compile(r"\.(?P<name>.+)\.graphprep-claim", re.DOTALL)
 _CLAIM = "claim"
 _UNKNOWN = "nobody can tell whether its run is alive (--all-dead)"
 
@@ -164,7 +164,7 @@ class _Output:
     def _find(self, reason: str) -> Iterator[Found]:
         is_needed = False
         for name in self.hidden:
-            is_only = not self._is_whole and self._has_last(name)
+            is_only = not self._is_whole and (self._has_last(name) or self._was_replaced(name))
             is_needed |= is_only
             yield self._hidden(name, reason or (self._only_one() if is_only else ""))
         if self._told is None:
@@ -178,6 +178,10 @@ class _Output:
         yield from self._uploads(reason)
         claim = self._claim.path.removeprefix(self.place.path).lstrip("/")
         yield Found(self._leftover(claim, _CLAIM, {}, reason or ("what it tells of stays" if is_needed else "")))
+
+    def _was_replaced(self, name: str) -> bool:
+        """Return whether a hidden folder is what stood where nothing is."""
+        return name.endswith("-old") and not self.place.fs.exists(self._path)
 
     def _only_one(self) -> str:
         """Say that a hidden output is whole, and the only one."""
@@ -210,7 +214,8 @@ class _Output:
         """Return a hidden folder, or the file of a run that took no claim."""
         files = self._files(name)
         if name.endswith("-workers"):
-            reason = reason or ("" if self.place.removal.all_dead else WORKERS_REASON)
+            inside = (path.rpartition(f"/{name}/")[2] for path in files)
+            reason = reason or why_workers_stay(inside, all_dead=self.place.removal.all_dead)
             return Found(self._leftover(name, WORKERS_KIND, files, reason), partial(self._remove, files, name))
         if self.place.names.get(name, {}).get("type") == "directory":
             return Found(self._leftover(name, "unfinished output", files, reason), partial(self._remove, files, name))

@@ -155,7 +155,8 @@ def convert(
         run = stack.enter_context(begin_run(inputs, (out,), options, tmp_dir, reporter, kept if options.resume else None))
         ledger, memory = run.ledger, run.memory
         if elsewhere is None:
-            UnitFolder(run.storage, out).refuse_workers()
+            with UnitFolder(run.storage, out) as folder_of_workers:
+                folder_of_workers.refuse_workers()
             elsewhere = stack.enter_context(OnDask(out, options)) if options.engine == "dask" else None
         writer = target = stack.enter_context(StoreWriter(run.storage, out, options.overwrite, resumes=options.resume))
         if rewrite is not None:

@@ -74,7 +74,7 @@ class PrivateFolder:
                 raise
             lock = _lock(self._path, wait=True)
             # Without one, the file system knows no locks, and nobody takes the folder for a leftover; else somebody may have.
-            if Path(self._path).is_dir() if lock is None else _is_same(self._path, lock):
+            if Path(self._path).is_dir() if lock is None else is_same(self._path, lock):
                 self._lock = lock
                 return self._path
             if lock is not None:
@@ -134,7 +134,7 @@ class LocalClaim:
             except OSError:  # locks are not to be had
                 os.close(descriptor)
                 return
-            if _is_same(str(self._file), descriptor):  # else its owner removed it before we had the lock
+            if is_same(str(self._file), descriptor):  # else its owner removed it before we had the lock
                 self._lock = descriptor
                 _claims.add(self)
                 with contextlib.suppress(OSError):  # left by a killed run of another user: locked all the same
@@ -262,7 +262,7 @@ def hold(path: str, *, wait: bool = False, shared: bool = False) -> int | None:
     return descriptor
 
 
-def _is_same(path: str, descriptor: int) -> bool:
+def is_same(path: str, descriptor: int) -> bool:
     """Return whether a path still leads to the file or folder that is open."""
     try:
         return os.path.samestat(os.lstat(path), os.fstat(descriptor))

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import graphprep
+from graphprep.clean import local
 from graphprep.cli.main import run
 from graphprep.convert.resume import journal_folder
 from graphprep.model.errors import StorageError, UsageError
@@ -224,6 +225,95 @@ def test_where_there_are_no_locks_nobody_can_tell(tmp_path, monkeypatch):
     assert len(graphprep.clean(tmp_path, all_dead=True).removed) == 1
 
 
+def test_a_run_is_told_by_what_a_link_leads_to(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links/out").symlink_to(tmp_path / "disk/out")
+    hidden = tmp_path / "disk" / (_own(".out.graphprep-") + "0123456789ab")
+    hidden.mkdir()
+    assert removed(graphprep.clean(tmp_path / "links/out")) == [(str(hidden), "unfinished output")]
+    assert names(tmp_path / "disk") == []
+    assert names(tmp_path / "links") == ["out"]
+
+
+def test_the_folder_above_is_cleaned_under_its_name(tmp_path, monkeypatch):
+    (tmp_path / "in").mkdir()
+    hidden = _own(".out.graphprep-") + "0123456789ab"
+    for folder in (tmp_path, tmp_path / "in"):
+        (folder / hidden).mkdir()
+    monkeypatch.chdir(tmp_path / "in")
+    assert removed(graphprep.clean("..")) == [(str(tmp_path / hidden), "unfinished output")]
+    assert names(tmp_path / "in") == [hidden]
+
+
+def test_a_name_of_two_lines_is_a_name(tmp_path):
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path / "two\nlines")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        process.stdin.close()
+        assert process.wait(60) == -signal.SIGKILL
+    assert len(graphprep.clean(tmp_path / "two\nlines").removed) == 3
+    assert names(tmp_path) == []
+
+
+def test_an_export_that_was_put_aside_stays_while_nothing_took_its_place(tmp_path):
+    """Where two folders cannot be exchanged, the old one goes aside: a kill may come before the new one has its name."""
+    aside, hidden = (tmp_path / (_own(".out.graphprep-") + end) for end in ("0123456789ab-old", "0123456789ab"))
+    for folder in (aside, hidden):
+        folder.mkdir()
+        (folder / "model.bin").write_bytes(b"x")
+    report = graphprep.clean(tmp_path, all_dead=True)
+    assert removed(report) == [(str(hidden), "unfinished output")]
+    out = tmp_path / "out"
+    assert [one.reason for one in report.kept] == [
+        f"it is what stood at {out}, where nothing is: move it there, or remove it by hand"
+    ]
+    out.mkdir()
+    assert removed(graphprep.clean(tmp_path)) == [(str(aside), "unfinished output")]
+
+
+def test_a_remote_export_that_was_put_aside_stays_while_nothing_took_its_place(hdfs):
+    place = Place("hdfs://namenode/clean")
+    place.put({".out.graphprep-0123abcd-old/model.bin": b"x"})
+    (kept,) = graphprep.clean(place.url, all_dead=True).kept
+    assert kept.reason.startswith(f"it is whole, and {place.url}/out is not: copy it there")
+    place.put({"out/model.bin": b"y"})
+    graphprep.clean(place.url)
+    assert list(place.files()) == ["out/model.bin"]
+
+
+def test_what_a_run_removes_while_it_is_looked_at_is_no_error(tmp_path, monkeypatch):
+    folder = PrivateFolder(str(tmp_path))
+    path = folder.make()
+    walk = os.walk
+
+    def late(top, *args, **kwargs):
+        for found in walk(top, *args, **kwargs):
+            folder.remove()
+            yield found
+
+    (tmp_path / path / "runs-1").write_bytes(b"x")
+    monkeypatch.setattr(os, "walk", late)
+    report = graphprep.clean(tmp_path)
+    assert report.kept == ()
+    assert names(tmp_path) == []
+
+
+def test_a_lock_that_another_run_has_by_then_stays(tmp_path, monkeypatch):
+    (tmp_path / ".graphprep-lock-out").write_text("1")
+    hold = local.hold
+
+    def late(path, **options):
+        held = hold(path, **options)
+        os.unlink(path)  # noqa: PTH108
+        (tmp_path / ".graphprep-lock-out").write_text("2")
+        return held
+
+    monkeypatch.setattr(local, "hold", late)
+    assert [one.reason for one in graphprep.clean(tmp_path).kept] == ["a run that is alive uses it"]
+    assert (tmp_path / ".graphprep-lock-out").read_text() == "2"
+
+
 def test_a_journal_that_is_in_use_stays(tmp_path):
     journal = journal_folder(str(tmp_path / "out"), str(tmp_path))
     journal.make()
@@ -356,14 +446,28 @@ def test_a_file_on_hdfs_that_was_not_finished_has_no_claim(hdfs):
 def test_what_workers_decoded_goes_on_demand_only(place, tmp_path):
     folder = tmp_path / "local"
     (folder / ".out.graphprep-workers").mkdir(parents=True)
-    (folder / ".out.graphprep-workers/unit-1").write_bytes(b"x")
-    place.put({".out.graphprep-workers/unit-1": b"x"})
+    (folder / ".out.graphprep-workers/unit-000001-0123abcd-89abcdef").write_bytes(b"x")
+    place.put({".out.graphprep-workers/unit-000001-0123abcd-89abcdef": b"x"})
     for where in (f"{place.url}/out", folder / "out"):
         (kept,) = graphprep.clean(where).kept
         assert kept.reason == "workers of other machines may still add to it, or merge read it (all_dead)"
         assert [kind for _, kind in removed(graphprep.clean(where, all_dead=True))] == ["what workers decoded"]
     assert place.files() == {}
     assert names(folder) == []
+
+
+def test_a_folder_with_the_name_of_the_workers_that_holds_something_else_stays(place, tmp_path):
+    folder = tmp_path / ".out.graphprep-workers"
+    folder.mkdir()
+    (folder / "run.json").write_bytes(b"{}")
+    (folder / "thesis.txt").write_bytes(b"mine")
+    place.put({".out.graphprep-workers/run.json": b"{}", ".out.graphprep-workers/thesis.txt": b"mine"})
+    for where in (f"{place.url}/out", tmp_path / "out"):
+        report = graphprep.clean(where, all_dead=True)
+        assert [one.reason for one in report.kept] == ["it holds thesis.txt, which no worker wrote"]
+        assert report.removed == ()
+    assert len(place.files()) == 2
+    assert names(folder) == ["run.json", "thesis.txt"]
 
 
 # ------------------------------------------------------------------------------------------------ the command

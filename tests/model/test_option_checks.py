@@ -170,6 +170,7 @@ def test_a_notebook_is_told_parameters_and_a_shell_flags(store, edges, capsys):
         ("or --no-quote", 'or decoder_options["quote"]=False'),
         ("leave out --no-edge-ids", "leave out edge_ids=False"),
         ("write the bytes as they are: --option texts=binary", "write the bytes as they are: texts=binary"),
+        ("run graphprep clean 'a b' --all-dead", 'run graphprep.clean("a b", all_dead=True)'),
         ("found '--overwrite'", "found '--overwrite'"),
         ("s3://a--b/c", "s3://a--b/c"),
     ],
@@ -184,6 +185,7 @@ def test_every_flag_of_a_message_is_an_option():
     kinds += (StatsOptions, SplitOptions, SampleOptions)
     fields = {field.name for kind in kinds for field in dataclasses.fields(kind)}
     parameters = {"against", "target", "from_", "type_", "edges", "missing", "head", "max_faults", "nodes", "node_data"}
+    parameters |= {"all_dead"}
     known = fields | parameters | set(DECODER_OPTIONS) | {"decoder_options_file", "option", "list", "watermark"}
     package = Path(graphprep.__file__).parent
     sources = [path for path in package.rglob("*.py") if not path.is_relative_to(package / "cli")]

@@ -176,7 +176,7 @@ def test_workers_of_another_run_are_refused(tmp_path, lines, options, told):
     with pytest.raises(UsageError) as caught:
         graphprep.convert(lines, out, **{"worker_index": 1, "worker_count": 2, **options})
     assert caught.value.message == f"worker_index: {told}"
-    assert caught.value.fix == f"make it what it was, or remove {folder_of(out)} to begin anew"
+    assert caught.value.fix == f'make it what it was, or run graphprep.clean("{out}", all_dead=True) to begin anew'
 
 
 def test_another_input_is_refused_by_workers_and_merge(tmp_path, lines):
@@ -208,6 +208,20 @@ def test_workers_hold_the_output(tmp_path, lines):
         decode(lines, out, 2)
     decode(lines, out, 2, overwrite=True)
     graphprep.merge(out)
+
+
+def test_a_run_is_given_up_with_clean(tmp_path, lines):
+    """Also from the process that worked on it: it holds nothing any more."""
+    out = tmp_path / "out"
+    decode(lines, out, 2)
+    with pytest.raises(UsageError) as caught:
+        graphprep.convert(lines, out)
+    assert caught.value.fix == f'merge it when they are done, or run graphprep.clean("{out}", all_dead=True) to give them up'
+    with pytest.raises(UsageError):
+        graphprep.convert(lines, out, worker_index=0, worker_count=3)
+    (gone,) = graphprep.clean(out, all_dead=True).removed
+    assert gone.place == str(folder_of(out))
+    graphprep.convert(lines, out)
 
 
 @pytest.mark.parametrize("harm", ["flip", "shorten", "remove", "lengthen"])

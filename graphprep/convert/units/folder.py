@@ -7,10 +7,12 @@ import json
 import posixpath
 import re
 import secrets
+import shlex
 import shutil
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from graphprep.convert.read.apart import Reading
@@ -59,16 +61,27 @@ class SharedRun:
 
 
 class UnitFolder:
-    """A folder of segments, each with an empty file beside it that tells its size and checksum once it is whole."""
+    """A folder of segments, each with an empty file beside it that tells its size and checksum once it is whole.
+
+    As a context manager it holds a local folder locked from when it finds a run there.
+    """
 
     def __init__(self, storage: Storage, out: str) -> None:
         """Name the folder for an output; nothing is made."""
         self._storage = storage
-        self._out = out.rstrip("/")
-        path = local_path(self._out)
-        folder, name = posixpath.split(self._out if path is None else str(Path(path).absolute()))
+        self.out = out.rstrip("/")
+        path = local_path(self.out)
+        folder, name = posixpath.split(self.out if path is None else str(Path(path).absolute()))
         self.url = posixpath.join(folder, f".{name}.graphprep-workers")
+        self.removal = f"run graphprep clean {shlex.quote(display_url(self.out))} --all-dead"
         self._path = None if path is None else Path(self.url)
+        self._kept = KeptFolder(self.url)
+
+    def __enter__(self) -> UnitFolder:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._kept.release()
 
     # ---- the run
 
@@ -79,27 +92,25 @@ class UnitFolder:
             return None
         with contextlib.suppress(ValueError, KeyError, TypeError):
             return SharedRun.load(data)
-        raise StorageError(
-            "is damaged", place=display_url(f"{self.url}/{_RUN}"), fix=f"remove {display_url(self.url)}, and begin anew"
-        )
+        raise StorageError("is damaged", place=display_url(f"{self.url}/{_RUN}"), fix=f"{self.removal}, and begin anew")
 
     def join(self, mine: SharedRun, overwrite: bool) -> SharedRun:
         """Begin a run, or join it where it was begun.
 
         Raises UsageError where another run has the output, or where that is to be something else.
         """
-        check_store_place(self._storage, self._out, overwrite)
+        check_store_place(self._storage, self.out, overwrite)
         left = _ATTEMPTS
         while (found := self.find()) is None:
             left -= 1
             try:
-                with StoreWriter(self._storage, self._out, overwrite):  # nobody else writes there now
+                with StoreWriter(self._storage, self.out, overwrite):  # nobody else writes there now
                     self._begin(mine.dump())
             except UsageError:  # of another run, or of another worker that begins this one
                 if not left:
                     raise
                 time.sleep(_WAIT_S)
-        refuse_other(mine.about, found.about, self.url, "--worker-index")
+        refuse_other(mine.about, found.about, self.removal, "--worker-index")
         return found
 
     def refuse_workers(self) -> None:
@@ -108,8 +119,8 @@ class UnitFolder:
         if found is not None:
             raise UsageError(
                 f"{found.worker_count} workers decode for this output since {found.since}",
-                place=display_url(self._out),
-                fix=f"merge it when they are done, or remove {display_url(self.url)} to give them up",
+                place=display_url(self.out),
+                fix=f"merge it when they are done, or {self.removal} to give them up",
             )
 
     # ---- units
@@ -156,7 +167,7 @@ class UnitFolder:
 
     def _begin(self, data: bytes) -> None:
         if self._path is not None:
-            KeptFolder(self.url).make()
+            self._kept.make()
         if self.find() is None:
             with plain_words(self.url):
                 if self._path is None:
@@ -171,7 +182,7 @@ class UnitFolder:
         with plain_words(self.url):
             try:
                 if self._path is not None:
-                    KeptFolder(self.url).check()
+                    self._kept.check()
                     return (self._path / name).read_bytes()
                 fs, path = self._storage.filesystem(f"{self.url}/{name}")
                 _forget_listing(fs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from graphprep.convert.read.apart import FoundBlock, read_found
 from graphprep.convert.read.plan import Plan
@@ -22,35 +22,30 @@ from graphprep.storage.faults import display_url
 from graphprep.storage.spill.journal import refuse_other
 from graphprep.storage.spill.segments import BrokenSegmentError
 
-if TYPE_CHECKING:
-    from graphprep.storage.read.urls import Storage
-
 
 class WorkersRun(NamedTuple):
-    """A run whose workers are done: what it was asked for, and the folder with what it made."""
+    """A run of workers: what it was asked for, and the options of the process that goes on with it."""
 
     shared: SharedRun
-    folder_of: UnitFolder
     options: ConvertOptions
 
 
-def find_run(storage: Storage, out: str, run: RunOptions, *, resume: bool) -> WorkersRun:
-    """Find what workers decoded for an output; ``run`` is for the process that goes on with it.
+def find_run(folder: UnitFolder, run: RunOptions, *, resume: bool) -> WorkersRun:
+    """Find the run whose workers decoded what is in a folder; ``run`` is for the process that goes on with it.
 
     Raises UsageError where there is nothing, or where it is of another version of graphprep.
     """
-    folder = UnitFolder(storage, out)
     shared = folder.find()
     if shared is None:
         raise UsageError(
             "no worker has decoded anything for this output",
-            place=display_url(out),
+            place=display_url(folder.out),
             fix="run graphprep convert with --worker-index and --worker-count first",
         )
     version = {"version": __version__}
-    refuse_other(version, {"version": shared.about.get("version", "")}, folder.url, "merge")
+    refuse_other(version, {"version": shared.about.get("version", "")}, folder.removal, "merge")
     options = replace(options_of(shared.options), run=run, resume=resume, worker_index=None, worker_count=None)
-    return WorkersRun(shared, folder, options)
+    return WorkersRun(shared, options)
 
 
 class TakenOver:
@@ -67,7 +62,7 @@ class TakenOver:
         """
         shared, storage, folder = self._shared, run.storage, UnitFolder(run.storage, self._out)
         now = about_files(run, known, "merge")
-        refuse_other(now, {url: shared.about.get(url, "") for url in now}, folder.url, "merge")
+        refuse_other(now, {url: shared.about.get(url, "") for url in now}, folder.removal, "merge")
         cut = cut_input(known, storage, shared.reading, shared.worker_count)
         done = folder.done(shared)
         missing = missing_workers(cut.units, done, shared.worker_count)

@@ -66,10 +66,12 @@ def work(
     begin = time.perf_counter()
     if hide_secrets(list(inputs)) != list(inputs):
         raise UsageError("an input has a secret in its URL, which would be written to a file", fix="give it in the environment")
-    with begin_run(inputs, (out,), options, options.run.tmp_dir, reporter) as run:
+    with (
+        begin_run(inputs, (out,), options, options.run.tmp_dir, reporter) as run,
+        UnitFolder(run.storage, out) as folder,
+    ):
         known = plan(inputs, options, run.storage, run.memory, run.ledger, (None, None))
         settings = decode_settings(run, known)
-        folder = UnitFolder(run.storage, out)
         reading = Reading(settings.block_bytes, settings.limit_bytes, settings.max_rows)
         about = about_run(run, known, "--worker-index")
         shared = folder.join(SharedRun(about, share.count, list(inputs), written(options), reading), options.overwrite)

@@ -77,6 +77,7 @@ _COMMANDS = {
     "graphprep export --list": "graphprep.export_targets()",
     "--nodes and --edges": "nodes and edges",
 }
+_CLEAN = re.compile(r"graphprep clean (?:'([^']*)'|(\S+)) --all-dead")
 _FLAG = re.compile(r"(?<![\w'\"-])--([a-z]+(?:-[a-z]+)*)\b")
 _says_flags: ContextVar[bool] = ContextVar("graphprep.says_flags", default=False)
 
@@ -112,6 +113,7 @@ def parameter_words(text: str, *, decoder: bool = False) -> str:
     """Write parameters for the flags in a text: ``--on-error skip`` becomes ``on_error="skip"``."""
     for command, name in _COMMANDS.items():
         text = text.replace(command, name)
+    text = _CLEAN.sub(lambda found: f'graphprep.clean("{found[1] or found[2]}", all_dead=True)', text)
     done, at = [], 0
     for match in _FLAG.finditer(text):
         if match.start() < at:

@@ -103,6 +103,10 @@ class KeptFolder:
         """Remove the folder where it is of no more use."""
         if self.is_done or not self.named:
             shutil.rmtree(self.path, ignore_errors=True)
+        self.release()
+
+    def release(self) -> None:
+        """Give the lock up."""
         lock, self._lock = self._lock, None
         if lock is not None:
             os.close(lock)
@@ -134,7 +138,7 @@ class Journal:
         folder.make()
         found = _read(folder.path / JOURNAL_NAME)
         if found is not None:
-            refuse_other(self._about, found["about"], str(folder.path))
+            refuse_other(self._about, found["about"], f"remove {display_url(str(folder.path))}")
             for name, (state, segments) in found["tasks"].items():
                 self._tasks[name] = _Task(Segment(*state), tuple(Segment(*one) for one in segments))
             tell(f"resume: done before: {', '.join(self._tasks)}")
@@ -207,14 +211,14 @@ def _read(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and found.keys() >= {"about", "tasks"} else None
 
 
-def refuse_other(wanted: Mapping[str, str], found: Mapping[str, str], folder: str, flag: str = "--resume") -> None:
-    """Raise UsageError where what was begun is another run than the one that is to go on."""
+def refuse_other(wanted: Mapping[str, str], found: Mapping[str, str], removal: str, flag: str = "--resume") -> None:
+    """Raise UsageError where what was begun is another run than the one that is to go on; ``removal`` gives that up."""
     for key in sorted(wanted.keys() | found.keys()):
         now, then = wanted.get(key), found.get(key)
         if now != then:
             raise UsageError(
                 f"{flag}: {key} was {then or 'not there'} when the run began, and is {now or 'not there'} now",
-                fix=f"make it what it was, or remove {display_url(folder)} to begin anew",
+                fix=f"make it what it was, or {removal} to begin anew",
             )
 
 
