@@ -12,6 +12,8 @@ from graphprep.decoders.cells.row_numbers import every_row
 
 Ints = NDArray[np.int64]
 
+_FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}  # Arrow's names that are not NumPy's
+
 
 def null_mask(array: pa.Array) -> NDArray[np.bool_]:
     """Return which values are null: bool[n]."""
@@ -40,12 +42,12 @@ def numbers_of(array: pa.Array) -> NDArray[Any]:
     kind = array.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)) or array.null_count:
         return array.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    dtype = np.dtype(_FLOATS.get(str(kind), str(kind)))  # to_pandas_dtype imports pandas where pyarrow is older
     data = array.buffers()[1]
     if data is None:
-        return np.zeros(len(array), kind.to_pandas_dtype())
+        return np.zeros(len(array), dtype)
     if pa.types.is_boolean(kind):
         return _bits(data, array.offset, len(array))
-    dtype = np.dtype(kind.to_pandas_dtype())
     return np.frombuffer(data, dtype, len(array), array.offset * dtype.itemsize)
 
 
