@@ -120,7 +120,7 @@ test-levels: setup
 test-lowest: python
 	@$(PYTHON) -m venv .venv/lowest
 	@$(PYTHON) tests/packaging/lowest.py > .venv/lowest/constraints.txt
-	@.venv/lowest/bin/python -m pip install -qq --disable-pip-version-check --editable . pytest pytest-timeout pytest-xdist \
+	@.venv/lowest/bin/python -m pip install -qq --disable-pip-version-check --editable .[http] pytest pytest-timeout pytest-xdist \
 	  hypothesis networkx pandas scipy --constraint .venv/lowest/constraints.txt
 	@.venv/lowest/bin/python -m pytest -n 2 --quiet $(GOLDEN) tests/cli tests/decoders $(PYTEST_FLAGS)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from decoders.chunked_graphs import null_vectors
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -90,7 +91,15 @@ CASES = [
     (pa.array([datetime.date(1970, 1, 3), None, None], pa.date64()), {0: 2}, ("numbers", "int64", ())),  # so Parquet stores it
     (pa.array([[1, 2], None, [3, 4]]), {0: [1, 2], 2: [3, 4]}, ("numbers", "int64", (2,))),
     (pa.array([[1.5], [], None], pa.large_list(pa.float32())), {0: [1.5], 1: []}, ("numbers", "float32", None)),
-    (pa.array([[1, 2], None, [3, 4]], pa.list_(pa.uint8(), 2)), {0: [1, 2], 2: [3, 4]}, ("numbers", "uint8", (2,))),
+    (
+        pa.array([[1, 2], [5, 6], [3, 4]], pa.list_(pa.uint8(), 2)),
+        {0: [1, 2], 1: [5, 6], 2: [3, 4]},
+        ("numbers", "uint8", (2,)),
+    ),
+    pytest.param(
+        *(pa.array([[1, 2], None, [3, 4]], pa.list_(pa.uint8(), 2)), {0: [1, 2], 2: [3, 4]}, ("numbers", "uint8", (2,))),
+        marks=null_vectors,
+    ),
     (
         pa.array([[[1, 2], [3, 4]], None, [[5, 6], [7, 8]]]),
         {0: [1, 2, 3, 4], 2: [5, 6, 7, 8]},
