@@ -123,6 +123,8 @@ def test_workers_share_remote_places(place, tmp_path, lines, request):
     fs.pipe_file(f"{folder}/edges.csv", LINES.encode())
     done = decode(f"{url}/in/edges.csv", f"{url}/out", 3, block_bytes=8)
     assert all(one.output_bytes for one in done)
+    alone = ("memory:// is this process's own: workers and merge in other processes find nothing there",)
+    assert {one.notes[2:] for one in done} == {alone if place == "memory" else ()}
     graphprep.merge(f"{url}/out")
     graphprep.convert(lines, tmp_path / "whole")
     fs, path = fsspec.core.url_to_fs(f"{url}/out")

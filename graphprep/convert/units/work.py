@@ -19,9 +19,11 @@ from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.options.recorded import written
 from graphprep.model.protocols import Reporter
 from graphprep.model.shown.texts import count, hide_secrets
+from graphprep.storage.drivers import protocol_of
 from graphprep.storage.faults import display_url
 
 _MOST_NAMED = 8
+_ALONE = "memory:// is this process's own: workers and merge in other processes find nothing there"
 
 
 @dataclass(frozen=True)
@@ -117,9 +119,9 @@ def _notes(share: Share, num_units: int, num_before: int, missing: Mapping[int, 
     """Say what the worker did, and what comes next."""
     before = f", {num_before:,} of them before" if num_before else ""
     own = f"worker {share.index} of {share.count} is done: {count(num_units, 'unit')} decoded{before}"
-    if missing:
-        return own, f"still to come: {workers_words(missing)}"
-    return own, f"all workers are done: graphprep merge {display_url(out)} makes the store"
+    to_come = f"still to come: {workers_words(missing)}" if missing else ""
+    notes = own, to_come or f"all workers are done: graphprep merge {display_url(out)} makes the store"
+    return (*notes, _ALONE) if protocol_of(out) == "memory" else notes
 
 
 def workers_words(missing: Mapping[int, int]) -> str:
