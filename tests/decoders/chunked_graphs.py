@@ -17,9 +17,9 @@ from graphprep.storage.read.spans import place_of, text_blocks
 from graphprep.storage.read.urls import Storage
 
 
-def _keeps_null_vectors():
-    """Return whether Parquet of this pyarrow keeps a null among lists of fixed size: 22 and older cannot read their own."""
-    table = pa.table({"x": pa.array([None, [5, 6]], pa.list_(pa.int64(), 2))})
+def parquet_keeps(array):
+    """Return whether Parquet of this pyarrow gives an array back: 22 and older cannot read nulls of fixed-size lists."""
+    table = pa.table({"x": array})
     sink = io.BytesIO()
     try:
         pq.write_table(table, sink)
@@ -28,9 +28,8 @@ def _keeps_null_vectors():
         return False
 
 
-null_vectors = pytest.mark.skipif(
-    not _keeps_null_vectors(), reason="Parquet of this pyarrow keeps no null of a fixed-size list"
-)
+NULL_VECTOR = pa.array([None, [5, 6]], pa.list_(pa.int64(), 2))
+null_vectors = pytest.mark.skipif(not parquet_keeps(NULL_VECTOR), reason="Parquet of this pyarrow keeps no null vectors")
 
 
 def rows_of(folder, block_bytes=1 << 20, max_rows=1 << 20, places=False):
