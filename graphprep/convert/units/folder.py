@@ -75,6 +75,7 @@ class UnitFolder:
         self.url = posixpath.join(folder, f".{name}.graphprep-workers")
         self.removal = f"run graphprep clean {shlex.quote(display_url(self.out))} --all-dead"
         self._path = None if path is None else Path(self.url)
+        self._told = self.out if path is None else self.url  # a server mostly refuses all, and a user knows OUT
         self._kept = KeptFolder(self.url)
 
     def __enter__(self) -> UnitFolder:
@@ -169,7 +170,7 @@ class UnitFolder:
         if self._path is not None:
             self._kept.make()
         if self.find() is None:
-            with plain_words(self.url):
+            with plain_words(self._told):
                 if self._path is None:
                     fs, path = self._storage.filesystem(f"{self.url}/{_RUN}")
                     replace_object(fs, path, data)
@@ -179,7 +180,7 @@ class UnitFolder:
                 part.replace(self._path / _RUN)
 
     def _read(self, name: str) -> bytes:
-        with plain_words(self.url):
+        with plain_words(self._told):
             try:
                 if self._path is not None:
                     self._kept.check()
