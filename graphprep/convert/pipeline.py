@@ -45,6 +45,7 @@ from graphprep.model.shown.texts import count
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import Storage
+from graphprep.storage.spill.journal import KeptFolder
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.assign import PARTITION_METHODS, PartitionFunction
 from graphprep.store.room import (
@@ -139,19 +140,20 @@ def convert(
     in_memory: InMemory | None = None,
     rewrite: Callable[[Converted], GraphMetadata] | None = None,
     elsewhere: Callable[[Run, Plan], Elsewhere] | None = None,
+    journal: KeptFolder | None = None,
 ) -> ConvertSummary:
     """Convert raw graph files to a store of CSR/CSC partitions and metadata.json.
 
     ``inputs``: paths, folders, globs or URLs (``-``: stdin), or names of what is ``in_memory``; ``out``: a path or URL that
     does not exist yet. With ``rewrite`` the store is made in a private folder, and what that makes of it is at ``out``.
-    ``elsewhere`` is asked for the blocks of an input that others decode.
-    Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``.
+    ``elsewhere`` is asked for the blocks of an input that others decode; ``journal`` is that of a run of which this is the
+    first part. Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``.
     """
     options = options or ConvertOptions()
     begin = time.perf_counter()
     tmp_dir = options.run.tmp_dir or folder_beside(out)
     with contextlib.ExitStack() as stack:
-        kept = journal_folder(out, tmp_dir)
+        kept = journal or journal_folder(out, tmp_dir)
         run = stack.enter_context(begin_run(inputs, (out,), options, tmp_dir, reporter, kept if options.resume else None))
         ledger, memory = run.ledger, run.memory
         if elsewhere is None:
@@ -193,9 +195,8 @@ def convert(
             )
             metadata = rewrite(made)
         ledger.end()
-        kept.is_done = True
-        if not options.resume:
-            kept.remove()  # of an interrupted run, which nothing will continue
+        if journal is None:
+            kept.finish()
         summary = _summary(out, run, prepared, target.num_bytes, time.perf_counter() - begin)
         if rewrite is not None:
             summary = replace(summary, num_nodes=metadata.num_nodes_by_type(), num_edges=metadata.num_edges_by_type())

@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from golden.golden_cases import load_cases, read_store
 
+import graphprep
 from graphprep.convert import resume, run
 from graphprep.convert.pipeline import convert
 from graphprep.convert.resume import journal_folder
@@ -25,7 +27,8 @@ from graphprep.storage.spill.journal import Journal
 
 PART = "decode in part"
 TASKS = ("decode", "index", "count", "shuffle")
-by_case = pytest.mark.parametrize("case", load_cases(), ids=lambda case: case.name)
+CASES = {case.name: case for case in load_cases()}
+by_case = pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)
 
 
 class StoppedError(Exception):
@@ -108,6 +111,24 @@ def test_edges_that_are_scattered_at_once_go_on_too(tmp_path, stop, monkeypatch,
     assert done == [PART] * len(done[:-4]) + list(TASKS)
     assert len(done) > 6
     assert read_store(out) == read_store(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("behind", ["index", "shuffle"])
+def test_partitions_that_look_at_edges_go_on_too(behind, tmp_path, stop):
+    """Tasks are the same whatever partitions come of them, so that these may be others."""
+    wanted, done = stop
+    karate, out = CASES["edges_plain"].input_paths[0], tmp_path / "out"
+    convert_to = partial(graphprep.convert, karate, format="edges", partitions=3)
+    convert_to(tmp_path / "whole", partition_by="fennel")
+    wanted["behind"] = behind
+    with pytest.raises(StoppedError):
+        convert_to(out, partition_by="ldg", resume=True)
+    wanted.clear()
+    before = done.copy()
+    convert_to(out, partition_by="fennel", resume=True)
+    assert [*before, *TASKS[TASKS.index(behind) + 1 :]] == done
+    assert read_store(out) == read_store(tmp_path / "whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "whole"]
 
 
 LINES = "src,dst\n0,2\n3,1\n1,3\n3,0\n0,3\n"

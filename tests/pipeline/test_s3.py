@@ -287,6 +287,41 @@ def test_a_killed_run_leaves_no_metadata_and_is_replaced_on_demand(bucket, capsy
     assert run(["validate", store]) == 0
 
 
+KILLED_LATE = """
+import os, sys
+import graphprep
+from graphprep.storage.write.publish import StoreWriter
+publish = StoreWriter.publish
+def die(self, metadata):
+    if not self._out.startswith("s3:"):
+        return publish(self, metadata)
+    self.url_of("")  # sends what waits
+    os.kill(os.getpid(), 9)
+StoreWriter.publish = die
+graphprep.convert(*sys.argv[1:3], format="edges", partitions=2, partition_by=sys.argv[3], resume=True)
+"""
+
+
+@pytest.mark.parametrize("method", ["range", "ldg"])
+def test_a_killed_run_goes_on_behind_its_finished_tasks(method, bucket, tmp_path, monkeypatch, capsys):
+    """Those that look at edges, too: they convert first, and then partition."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # of the journal
+    monkeypatch.setattr("tempfile.tempdir", None)
+    url = bucket.put("a.txt", edges_text(3000, 500))
+    flags = [url, f"{bucket.url}/store", "--format", "edges", "--partitions", "2", "--partition-by", method]
+    killed = subprocess.run([sys.executable, "-c", KILLED_LATE, *flags[:2], method], capture_output=True, check=False)
+    assert killed.returncode == -9, killed.stderr
+    assert ".graphprep-claim" in bucket.files("store")
+    assert run(["convert", *flags]) == 2
+    capsys.readouterr()
+    assert run(["convert", *flags, "--resume"]) == 0
+    assert "resume: done before: count, shuffle\n" in capsys.readouterr().err
+    assert run(["convert", url, f"{bucket.url}/whole", *flags[2:]]) == 0
+    assert stored(bucket, "store") == stored(bucket, "whole")
+    assert {name.partition("/")[0] for name in bucket.files()} == {"a.txt", "store", "whole"}
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_another_run_that_was_faster_keeps_its_store(bucket, monkeypatch):
     url = bucket.put("a.txt", b"0 1\n")
     whole = pipeline.StoreBuilder.finish

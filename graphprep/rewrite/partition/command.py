@@ -35,12 +35,14 @@ def partition(
     options: PartitionOptions,
     reporter: Reporter | None = None,
     origin: Sequence[Any] | None = None,
+    writer: StoreWriter | None = None,
 ) -> PartitionSummary:
     """Write the store at ``store`` again to ``out``, its nodes in other partitions, or only which partition each node is in.
 
     Every file of the store but provenance.json has the bytes that ``convert`` would have written with these partitions. Raises
     the GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``. ``origin`` is what
-    provenance.json is to say of the inputs, where these are not the store.
+    provenance.json is to say of the inputs, where these are not the store; ``writer`` is what writes to ``out`` where that is
+    claimed already.
     """
     with contextlib.ExitStack() as stack:
         run = StoreRun(store, out, options.run, reporter, stack)
@@ -54,8 +56,9 @@ def partition(
             target = FolderOutput(run.storage, out, exists=exists, last=META_NAME, takes_over=options.overwrite)
         else:
             compare_disk(out, run.tmp_dir, DiskNeed(0, sum(sizes)), run.reporter)
-            target = StoreWriter(run.storage, out, options.overwrite)
-        stack.enter_context(target)
+            target = writer or StoreWriter(run.storage, out, options.overwrite)
+        if writer is None:
+            stack.enter_context(target)
         step = _Partitioning(run, source, run.room(memory, source.metadata), origin)
         method = find_method(source.metadata, run.storage, options)
         place = display_url(options.by) if options.partitions is None and method.method == "file" else ""

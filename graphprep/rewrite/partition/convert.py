@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphprep.convert import pipeline
+from graphprep.convert.resume import journal_folder
 from graphprep.model.metadata import PROVENANCE_NAME
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.options.partition import PartitionOptions
@@ -40,20 +41,20 @@ def convert_in_parts(
             load_pymetis()
         storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
         storage.load_drivers((out,))
-        replaced = StoreWriter(storage, out, options.overwrite).replaced  # what cannot be written is refused now
+        kept = journal_folder(out, tmp_dir)
+        writer = stack.enter_context(StoreWriter(storage, out, options.overwrite, resumes=options.resume))
         folder = PrivateFolder(tmp_dir)
         stack.callback(folder.remove)
         store = storage.join(folder.make(), "store")
         whole = replace(options, partitions=1, partition_by="range", overwrite=False)
-        made = convert(inputs, store, whole, reporter, in_memory)
+        made = convert(inputs, store, whole, reporter, in_memory, journal=kept)
         num_nodes, num_edges = sum(made.num_nodes.values()), sum(made.num_edges.values())
         found = Outcome(out, num_nodes, num_edges, made.num_records, made.num_skipped, made.num_dropped_edges)
-        check_outcome(found, options, replaced)
+        check_outcome(found, options, writer.replaced)
         origin = json.loads(storage.read_bytes(storage.join(store, PROVENANCE_NAME)))["inputs"]
-        by = PartitionOptions(
-            options.partition_by, options.partitions or 1, options.seed, overwrite=options.overwrite, run=options.run
-        )
-        done = partition(store, out, by, reporter, origin)
+        by = PartitionOptions(options.partition_by, options.partitions or 1, options.seed, run=options.run)
+        done = partition(store, out, by, reporter, origin, writer)
+        kept.finish()
         return replace(
             made,
             out=out,

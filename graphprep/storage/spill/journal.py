@@ -99,6 +99,11 @@ class KeptFolder:
             number = path.name.rpartition("-")[2]
             self._num_files = max(self._num_files, int(number) if number.isdecimal() else 0)
 
+    def finish(self) -> None:
+        """Remove the folder, whatever an interrupted run left in it: nothing will go on."""
+        self.is_done = True
+        self.remove()
+
     def remove(self) -> None:
         """Remove the folder where it is of no more use."""
         if self.is_done or not self.named:
