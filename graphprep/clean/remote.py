@@ -20,7 +20,7 @@ from graphprep.storage.drivers import protocol_of, renames_folders
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.write.claims import RemoteClaim
-from graphprep.storage.write.objects import CLAIM_NAME, OWN_NAME, delete_objects
+from graphprep.storage.write.objects import CLAIM_NAME, delete_objects, is_own_name
 
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.graphprep-(?:[0-9a-f]{8}(?:-old)?|workers)", re.DOTALL)
 _CLAIM_BESIDE = re.compile(r"\.(?P<name>.+)\.graphprep-claim", re.DOTALL)
@@ -205,7 +205,7 @@ class _Output:
 
     def _is_own(self, path: str) -> bool:
         name = path.removeprefix(self._path).lstrip("/")
-        return name != CLAIM_NAME and (OWN_NAME.fullmatch(name) is not None or name in (self._told or {}).get("names", ()))
+        return name != CLAIM_NAME and is_own_name(name, self._told or {})
 
     def _leftover(self, name: str, kind: str, files: Mapping[str, int], reason: str) -> Leftover:
         return Leftover(display_url(self._url(name)), kind, len(files), sum(files.values()), reason)
@@ -230,7 +230,7 @@ class _Output:
             match = _HIDDEN.fullmatch(first)
             is_ours = match is not None and match["name"] == self.name
             if self._told is not None and first == self.name and rest:
-                is_ours = self._is_own(f"{self._path}/{rest}") or rest == self._told.get("last")
+                is_ours = self._is_own(f"{self._path}/{rest}")
             if not is_ours and key != self.name:
                 continue
             unknown = "" if is_ours or self.place.removal.all_dead else _UNKNOWN

@@ -27,6 +27,7 @@ from graphprep.storage.private import remove_leftovers
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import STDIN, Storage
 from graphprep.storage.write.outputs import FolderOutput
+from graphprep.storage.write.publish import is_left_over
 from graphprep.storage.write.twins import TwinFinder
 from graphprep.store.assign import check_partition_method, method_name
 from graphprep.store.columns.densify import find_dense_shapes
@@ -287,7 +288,7 @@ def _counts(graph: StoredGraph, plan: ExportPlan) -> Mapping[str, object]:
 
 
 def _may_replace(storage: Storage, out: str, overwrite: bool) -> bool:
-    """Return whether an earlier export stands at ``out`` that is to be replaced.
+    """Return whether an earlier export, whole or not, stands at ``out`` that is to be replaced.
 
     Raises UsageError where something stands there without ``overwrite``, or something else.
     """
@@ -301,7 +302,7 @@ def _may_replace(storage: Storage, out: str, overwrite: bool) -> bool:
         value = json.loads(storage.read_bytes(storage.join(out, RECORD_NAME)))
     except (StorageError, ValueError, RecursionError):
         value = None
-    is_export = isinstance(value, dict) and value.get("format") == EXPORT_FORMAT
+    is_export = (isinstance(value, dict) and value.get("format") == EXPORT_FORMAT) or is_left_over(storage, out)
     if not overwrite:
         fix = "choose another name" + (", or give --overwrite" if is_export else ": it is no export, and is never replaced")
         raise UsageError("the output exists", place=place, fix=fix)

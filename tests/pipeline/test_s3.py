@@ -322,6 +322,57 @@ def test_a_killed_run_goes_on_behind_its_finished_tasks(method, bucket, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+KILLED_FOLDER = """
+import os, sys
+from graphprep.cli.main import run
+from graphprep.storage.write.objects import ObjectTarget
+whole = ObjectTarget.put
+def put(self, full, data):
+    if full.endswith(self._last):
+        whole(self, full, data) if sys.argv[1] == "last" else self.url("")  # sends what waits
+        os.kill(os.getpid(), 9)
+    whole(self, full, data)
+ObjectTarget.put = put
+run(sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "at"),
+    [
+        ("export --to edges", "first"),
+        ("export --to npy", "first"),
+        ("export --to npy", "last"),
+        ("sample --fanouts 2 --seeds IDS", "first"),
+        ("sample --fanouts 2 --seeds IDS", "last"),
+        ("partition -p 2 --by hash --assignment-only", "first"),
+    ],
+)
+def test_what_a_killed_run_left_is_replaced_on_demand(words, at, bucket, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    store, out = f"{bucket.url}/store", f"{bucket.url}/a/out"
+    assert run(["convert", bucket.put("a.txt", edges_text(300, 50)), store, "--format", "edges"]) == 0
+    ids = bucket.put("ids.txt", b"0\n7\n")
+    command, *flags = words.replace("IDS", ids).split()
+    line = [command, store, out, *flags]
+    killed = subprocess.run([sys.executable, "-c", KILLED_FOLDER, at, *line], capture_output=True, check=False)
+    assert killed.returncode == -9, killed.stderr
+    assert len(bucket.files("a/out")) > 1
+    capsys.readouterr()
+    assert run(line) == 2
+    assert capsys.readouterr().err.endswith(
+        f"error: {out}: the output exists\n  fix: choose another name, or give --overwrite\n"
+    )
+    if at == "first" and "export.json" not in bucket.files("a/out"):  # else an export is there, and replaced with all in it
+        strange = bucket.put("a/out/thesis.txt", b"mine")
+        assert run([*line, "--overwrite"]) == 2
+        bucket.fs.rm_file(strange)
+    assert run([*line, "--overwrite"]) == 0
+    assert run([command, store, f"{bucket.url}/b", *flags]) == 0
+    assert stored(bucket, "a/out") == stored(bucket, "b")
+    assert [path for path in bucket.files("a") if not path.startswith("out/")] == []
+
+
 def test_another_run_that_was_faster_keeps_its_store(bucket, monkeypatch):
     url = bucket.put("a.txt", b"0 1\n")
     whole = pipeline.StoreBuilder.finish

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from graphprep.model.errors import StorageError, UsageError
@@ -26,11 +26,17 @@ OWN_NAME = re.compile(rf"part-\d{{5,}}/.*|{re.escape(PROVENANCE_NAME)}|{re.escap
 
 
 def is_unfinished(storage: Storage, out: str) -> bool:
-    """Return whether at a URL lies nothing but what a run that was killed had written of its store."""
+    """Return whether at a URL lies nothing but what a run that was killed had written of its output, perhaps all of it."""
     fs, path = storage.filesystem(out)
     prefix = path.rstrip("/") + "/"
     found = [name.removeprefix(prefix) for name in fs.find(path)]
-    return bool(found) and all(OWN_NAME.fullmatch(name) for name in found)
+    told = RemoteClaim(fs, prefix + CLAIM_NAME, out, takes_over=False).read() or {} if CLAIM_NAME in found else {}
+    return bool(found) and all(is_own_name(name, told) for name in found)
+
+
+def is_own_name(name: str, told: Mapping[str, Any]) -> bool:
+    """Return whether an object of an output has a name that only a run gives, or one of which its claim ``told``."""
+    return OWN_NAME.fullmatch(name) is not None or name in (told.get("last"), *told.get("names", ()))
 
 
 class ObjectTarget:

@@ -24,7 +24,7 @@ from graphprep.storage.faults import display_url, plain_words
 from graphprep.storage.private import LocalClaim
 from graphprep.storage.read.urls import STDIN, Storage, local_path
 from graphprep.storage.write.files import write_pieces
-from graphprep.storage.write.publish import npy_header, target_for
+from graphprep.storage.write.publish import is_left_over, npy_header, target_for
 from graphprep.storage.write.targets import Sink
 from graphprep.storage.write.twins import TwinFinder, Twins
 
@@ -46,9 +46,9 @@ def check_output(
         raise UsageError("the output exists", place=place, fix="choose another name, or give --overwrite")
     if replaceable is None and storage.is_dir(url):
         raise UsageError("is a folder, and a file is to be written", place=place, fix="choose another name")
-    if replaceable is not None and not (
-        storage.is_dir(url) and all(not one.is_dir and replaceable(one.name) for one in storage.list_dir(url))
-    ):
+    if replaceable is None or is_left_over(storage, url):
+        return True
+    if not (storage.is_dir(url) and all(not one.is_dir and replaceable(one.name) for one in storage.list_dir(url))):
         raise UsageError(
             f"holds files that {command} does not write; --overwrite replaces nothing else",
             place=place,

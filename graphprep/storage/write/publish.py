@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.metadata import METADATA_NAME, STORE_FORMAT, ArrayEntry
 from graphprep.storage.drivers import renames_folders
-from graphprep.storage.faults import display_url, raise_plain
+from graphprep.storage.faults import display_url, plain_words, raise_plain
 from graphprep.storage.private import LocalClaim, PrivateFolder
 from graphprep.storage.read.npy import MAGIC
 from graphprep.storage.read.urls import STDIN, Storage, local_path
@@ -202,6 +202,16 @@ def target_for(storage: Storage, out: str, exists: bool, last: str = METADATA_NA
     return ObjectTarget(storage, out, exists=exists, last=last, takes_over=takes_over)
 
 
+def is_left_over(storage: Storage, out: str) -> bool:
+    """Return whether what is at a path or URL is nothing but the beginning of an output whose run was killed."""
+    if storage.is_local(out):  # there, and on HDFS, that has another name
+        return False
+    from graphprep.storage.write.objects import is_unfinished
+
+    with plain_words(out):
+        return is_unfinished(storage, out)
+
+
 def _refuse_inside(out: str) -> None:
     """Raise UsageError where a local store would lie in another, which goes with all that is in it when it is replaced."""
     path = local_path(out)
@@ -245,11 +255,7 @@ def _check_replaceable(storage: Storage, out: str, overwrite: bool, resumes: boo
         if isinstance(error, StorageError) and not is_told and not storage.is_local(out):  # nobody could look
             raise
         value = None
-    is_left = False
-    if value is None and not storage.is_local(out):
-        from graphprep.storage.write.objects import is_unfinished
-
-        is_left = is_unfinished(storage, out)
+    is_left = value is None and is_left_over(storage, out)
     is_store = is_left or (isinstance(value, dict) and value.get("format") == STORE_FORMAT)
     if not (overwrite or (is_left and resumes)):
         fix = "choose another name" + (", or give --overwrite" if is_store else ": it is no store, and is never replaced")
