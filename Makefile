@@ -9,7 +9,7 @@ CLIENTS := torch==2.13.0 torch-geometric==2.8.1
 GOLDEN := tests/test_golden.py tests/rewrite/test_golden_rewritten.py
 PEERS := deepgnn-ge==0.1.66 graphlearn-torch==0.2.4
 
-.PHONY: help python setup setup-all core clients services test-clients test-services test-faults test-gpu test-levels test-lowest demo test test-fast test-all kernels lint coverage mutants golden samples bench bench-full bench-kernels bench-gpu bench-scaling sanitize-gpu docs site wheel signatures clean
+.PHONY: help python setup setup-all core clients services test-clients test-services test-faults test-gpu test-levels test-lowest demo test test-fast test-all kernels lint coverage mutants golden samples bench bench-full bench-kernels bench-gpu bench-scaling sanitize-gpu docs site wheel dist signatures clean
 
 help:
 	@echo "make setup    install graphprep and its tools into .venv"
@@ -34,6 +34,7 @@ help:
 	@echo "make docs     write what commands print now into README.md and docs/"
 	@echo "make site     the documentation as a site with search, which needs no network, into site/"
 	@echo "make wheel    a wheel with compiled kernels, for processors like this one, into dist"
+	@echo "make dist     all that goes to PyPI: also the sdist, and a wheel of Python alone, which compiles kernels at first use"
 	@echo "make signatures  write anew which kernels come with it"
 	@echo "make clean    remove .venv, caches and outputs"
 
@@ -199,6 +200,9 @@ site: setup
 # For PyPI: with the kernels' machine code for every level of processors that this machine has. dist/
 wheel: setup-all
 	@GRAPHPREP_WHEEL_KERNELS=all $(RUN) -m build --wheel --no-isolation
+
+dist: wheel
+	@$(RUN) -m build --no-isolation
 
 clean:
 	rm -rf .venv out site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .benchmarks .mutants

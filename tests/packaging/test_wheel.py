@@ -1,4 +1,4 @@
-"""The wheel and the sdist build; the wheel alone, in a fresh environment and another folder, converts and validates."""
+"""The sdist and the wheel of it build; the wheel alone, in a fresh environment and another folder, writes the golden bytes."""
 
 from __future__ import annotations
 
@@ -11,24 +11,44 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from golden.golden_cases import read_store
 
 pytestmark = [pytest.mark.slow, pytest.mark.heavy, pytest.mark.xdist_group("wheel")]
 ROOT = Path(__file__).resolve().parent.parent.parent
-SOURCES = ("graphprep", "schemas", "docs", "sample_data", "tests")
-FILES = ("pyproject.toml", "hatch_build.py", "README.md", "CHANGELOG.md", "LICENSE", "Makefile", ".gitignore")
+NOT_COPIED = (
+    "__pycache__",
+    "*.nbi",
+    "*.nbc",
+    ".hypothesis",
+    "shipped",
+    ".git",
+    ".ci",
+    ".*_cache",
+    ".venv",
+    ".mutants",
+    ".benchmarks",
+)
+OUTPUTS = ("/build", "/dist", "/out", "/site")
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory) -> Path:
-    """A folder with the sdist, and the wheel made from it. Built from a copy, so that nothing is left in the tree."""
-    copy, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
-    ignored = shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc", ".hypothesis")
-    for name in SOURCES:
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, copy / name, ignore=ignored)
-    for name in FILES:
-        shutil.copy(ROOT / name, copy / name)
-    run([sys.executable, "-m", "build", "--outdir", str(out), str(copy)], cwd=out)
+def source(tmp_path_factory) -> Path:
+    """A copy of the tree, so that nothing is left in it."""
+    copy = tmp_path_factory.mktemp("a source") / "graphprep"
+
+    def ignored(folder: str, names: list[str]) -> set[str]:
+        outputs = {name for name in names if f"{folder.removeprefix(str(ROOT))}/{name}" in OUTPUTS}
+        return outputs | set(shutil.ignore_patterns(*NOT_COPIED)(folder, names))
+
+    shutil.copytree(ROOT, copy, ignore=ignored)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def built(source, tmp_path_factory) -> Path:
+    """A folder with the sdist, and the wheel made from it."""
+    out = tmp_path_factory.mktemp("dist")
+    run([sys.executable, "-m", "build", "--outdir", str(out), str(source)], cwd=out)
     return out
 
 
@@ -50,22 +70,24 @@ def test_wheel_holds_the_package_and_its_schemas(built):
     assert not [name for name in names if not name.startswith(("graphprep/", "graphprep-"))]
 
 
-def test_sdist_holds_the_sources_and_tests(built):
+def test_sdist_holds_every_file_of_the_tree(source, built):
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
-        names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
-    assert {"pyproject.toml", "LICENSE", "graphprep/convert/pipeline.py", "tests/conftest.py", "sample_data/README.md"} <= names
-    assert {f"schemas/{path.name}" for path in (ROOT / "schemas").glob("*.json")} <= names
+        names = {member.name.split("/", 1)[1] for member in archive if member.isfile()}
+    assert {"graphprep/convert/pipeline.py", "tests/conftest.py", "sample_data/README.md", "CONTRIBUTING.md"} <= names
+    assert names == {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()} | {"PKG-INFO"}
 
 
-def test_the_wheel_alone_converts_and_validates(built, tmp_path):
-    (wheel,) = built.glob("*.whl")
-    environment = tmp_path / "environment"
+def test_the_wheel_alone_converts_to_the_golden_bytes(built, tmp_path):
+    (wheel,) = built.glob("*-py3-none-any.whl")
+    environment = tmp_path / "an environment"
     venv.create(environment, with_pip=True)
     python, graphprep = environment / "bin/python", environment / "bin/graphprep"
     run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel)], cwd=tmp_path)
     sample = tmp_path / "karate.csv"
     shutil.copy(ROOT / "sample_data/karate/karate.csv", sample)
-    run([str(graphprep), "convert", str(sample), "store", "--weight-col", "weight"], cwd=tmp_path)
+    flags = ["--weight-col", "weight", "--relation", "knows", "--index-dtype", "int64"]
+    run([str(graphprep), "convert", str(sample), "store", "--format", "edges", *flags], cwd=tmp_path)
     run([str(graphprep), "validate", "store"], cwd=tmp_path)
+    assert read_store(tmp_path / "store") == read_store(ROOT / "tests/golden/karate_csv/store")
     assert run([str(python), "-m", "graphprep", "--version"], cwd=tmp_path).strip()
