@@ -9,7 +9,7 @@ from pathlib import Path
 from graphprep.clean.leftovers import Found, Removal
 from graphprep.clean.local import find_local, find_temporary
 from graphprep.clean.remote import find_remote
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.options.clean import CleanReport, Leftover
 from graphprep.storage.faults import plain_words
 from graphprep.storage.read.urls import STDIN, Storage, local_path
@@ -18,11 +18,12 @@ from graphprep.storage.read.urls import STDIN, Storage, local_path
 def clean(places: Sequence[str], storage: Storage, *, dry_run: bool = False, all_dead: bool = False) -> CleanReport:
     """Remove what runs that are dead left at ``places``: outputs, or folders in which outputs and temporary files lie.
 
-    ``all_dead``: runs of which nobody here can tell are dead, too. Raises UsageError for a place that has no name, StorageError
-    where one cannot be looked at or something cannot be removed.
+    ``all_dead``: runs of which nobody here can tell are dead, too. What cannot be removed is in the report, and the rest goes.
+    Raises UsageError for a place that has no name, StorageError where one cannot be looked at.
     """
     removed: dict[tuple[str, str], Leftover] = {}
     kept: dict[tuple[str, str], Leftover] = {}
+    failures: dict[tuple[str, str], StorageError] = {}
     removal = Removal(dry_run=dry_run, all_dead=all_dead)
     for place in places:
         if place in ("", STDIN):
@@ -31,11 +32,15 @@ def clean(places: Sequence[str], storage: Storage, *, dry_run: bool = False, all
             for found in _find(place, storage, removal):
                 left = found.leftover
                 key = left.place, left.kind
-                if key not in removed:
-                    reason = left.reason or found.remove()
+                if key in removed:
+                    continue
+                try:
+                    reason = found.remove()
                     (kept if reason else removed)[key] = replace(left, reason=reason)
+                except StorageError as error:
+                    failures[key] = error
     gone, stays = (tuple(some[key] for key in sorted(some)) for some in (removed, kept))
-    return CleanReport(gone, stays, dry_run)
+    return CleanReport(gone, stays, dry_run, tuple(failures[key] for key in sorted(failures)))
 
 
 def _find(place: str, storage: Storage, removal: Removal) -> Iterator[Found]:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from graphprep.model.errors import StorageError
 from graphprep.model.options.clean import Leftover
-from graphprep.storage.faults import display_url
+from graphprep.storage.faults import display_url, plain_words
 
 WORKERS_KIND = "what workers decoded"
 _WORKERS_FILE = re.compile(r"run\.json|unit-\d+-[0-9a-f-]+(\.\d+\.[0-9a-f]+)?|\.[0-9a-f]{8}|\..+\.graphprep-[0-9a-f]{8}")
@@ -29,9 +30,23 @@ def why_workers_stay(names: Iterable[str], *, all_dead: bool) -> str:
     return "" if all_dead else "workers of other machines may still add to it, or merge read it (--all-dead)"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Found:
-    """A leftover, and what removes it: that returns why it could not be, an empty text where it is gone."""
+    """A leftover, and what removes it: that returns why it is to stay, an empty text where it is gone.
+
+    ``needs_claim``: as long as it stays, so must what tells whose it is.
+    """
 
     leftover: Leftover
-    remove: Callable[[], str] = str
+    removal: Callable[[], str] = str
+    needs_claim: bool = False
+
+    def remove(self) -> str:
+        """Remove it; return why it is to stay. Raises StorageError where it cannot be removed."""
+        try:
+            with plain_words(self.leftover.place):
+                return self.leftover.reason or self.removal()
+        except StorageError as error:
+            self.needs_claim = True
+            fix = error.fix.removesuffix(", or choose another place")
+            raise StorageError(f"cannot be removed: {error.message}", place=error.place, fix=fix) from error

@@ -143,30 +143,32 @@ class _Output:
         """Yield what there is, the claim last. Who consumes them removes each before the next, while the claim is ours."""
         reason = self._reason()
         found = list(self._find(reason))
-        if not found or reason or self.place.removal.dry_run:
-            yield from found
+        if not found and self._told is None:
             return
-        try:
-            self._claim.take_from(self._told)
-        except UsageError as error:  # a run has begun just now
-            yield from (Found(replace(one.leftover, reason=error.message)) for one in found)
-            return
+        is_ours = not reason and not self.place.removal.dry_run
+        if is_ours:
+            try:
+                self._claim.take_from(self._told)
+            except UsageError as error:  # a run has begun just now
+                is_ours, reason = False, error.message
+                found = [Found(replace(one.leftover, reason=reason)) for one in found]
+        stays = True
         try:
             yield from found
-        except BaseException:
-            self._claim.abandon()  # it tells the next one what to remove
-            raise
-        if any(one.leftover.kind == _CLAIM and one.leftover.reason for one in found):
-            self._claim.abandon()
-        else:
-            self._claim.release()
+            stays = self._told is not None and any(one.needs_claim for one in found)
+            if self._told is not None:
+                claim = self._claim.path.removeprefix(self.place.path).lstrip("/")
+                yield Found(self._leftover(claim, _CLAIM, {}, reason or ("what it tells of stays" if stays else "")))
+        finally:
+            if is_ours:
+                (self._claim.abandon if stays else self._claim.release)()  # it tells the next one what to remove
 
     def _find(self, reason: str) -> Iterator[Found]:
-        is_needed = False
         for name in self.hidden:
             is_only = not self._is_whole and (self._has_last(name) or self._was_replaced(name))
-            is_needed |= is_only
-            yield self._hidden(name, reason or (self._only_one() if is_only else ""))
+            found = self._hidden(name, reason or (self._only_one() if is_only else ""))
+            found.needs_claim = is_only
+            yield found
         if self._told is None:
             yield from self._uploads(reason)
             return
@@ -176,8 +178,6 @@ class _Output:
                 left = self._leftover(self.name, "objects of an unfinished output", own, reason)
                 yield Found(left, partial(self._remove, own))
         yield from self._uploads(reason)
-        claim = self._claim.path.removeprefix(self.place.path).lstrip("/")
-        yield Found(self._leftover(claim, _CLAIM, {}, reason or ("what it tells of stays" if is_needed else "")))
 
     def _was_replaced(self, name: str) -> bool:
         """Return whether a hidden folder is what stood where nothing is."""

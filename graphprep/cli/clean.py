@@ -47,10 +47,14 @@ def clean(
     Example: graphprep clean karate-store --dry-run
     """
     from graphprep import api
-    from graphprep.model.shown.texts import lines_text
+    from graphprep.cli.printed.summaries import wrapped_text
 
     report = api.clean(*places, dry_run=dry_run, all_dead=all_dead, storage_options=storage_flags.to_mapping())
-    typer.echo(report_json(report) if as_json else lines_text(report.lines()))
+    for failure in report.failures:
+        typer.echo(f"error: {failure}", err=True)
+    typer.echo(report_json(report) if as_json else wrapped_text(report.lines()))
+    if report.failures:
+        raise typer.Exit(report.failures[0].exit_code)
 
 
 def report_json(report: CleanReport) -> str:
@@ -59,4 +63,6 @@ def report_json(report: CleanReport) -> str:
 
     from graphprep.model.shown.texts import json_text
 
-    return json_text(dataclasses.asdict(report) | {"num_bytes": report.num_bytes})
+    told = dataclasses.asdict(dataclasses.replace(report, failures=()))
+    failures = [{"place": one.place, "message": one.message, "fix": one.fix} for one in report.failures]
+    return json_text(told | {"failures": failures, "num_bytes": report.num_bytes})

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import graphprep
-from graphprep.clean import local
+from graphprep.clean import local, remote
 from graphprep.cli.main import run
 from graphprep.convert.resume import journal_folder
 from graphprep.model.errors import StorageError, UsageError
@@ -484,15 +484,73 @@ def test_the_command_tells_what_it_does(tmp_path, capsys):
     )
     assert run(["clean", str(tmp_path / "out"), "--json"]) == 0
     told = {"place": str(hidden), "kind": "unfinished output", "num_files": 2, "num_bytes": 1200, "reason": ""}
-    assert json.loads(capsys.readouterr().out) == {"removed": [told], "kept": [], "dry_run": False, "num_bytes": 1200}
+    assert json.loads(capsys.readouterr().out) == {
+        "removed": [told],
+        "kept": [],
+        "dry_run": False,
+        "failures": [],
+        "num_bytes": 1200,
+    }
     assert run(["clean", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().out == "removed nothing\n"
     other = tmp_path / ".out.graphprep-01234567-0123456789ab"
     other.mkdir()
     assert run(["clean", str(tmp_path)]) == 0
     assert capsys.readouterr().out == (
-        f"kept {other}: unfinished output: a run on another machine made it, which may be alive (--all-dead)\nremoved nothing\n"
+        f"kept {other}: unfinished output\n"
+        "  a run on another machine made it, which may be alive (--all-dead)\nremoved nothing\n"
     )
+
+
+def test_what_cannot_be_removed_is_told_and_keeps_nothing_else(tmp_path, capsys, monkeypatch):
+    folders = [tmp_path / (_own(f".{name}.graphprep-") + "0123456789ab") for name in "abc"]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "x").write_bytes(bytes(600))
+    remove = local.shutil.rmtree
+
+    def refuse(path):
+        if path in folders[:2]:
+            raise PermissionError(13, "Permission denied", str(path / "x"))
+        remove(path)
+
+    monkeypatch.setattr(local.shutil, "rmtree", refuse)
+    words = [f"error: {one}: cannot be removed: permission denied\n  fix: ask for access\n" for one in folders[:2]]
+    for flags in ([], ["--json"]):
+        assert run(["clean", str(tmp_path), *flags]) == 3
+        shown = capsys.readouterr()
+        assert shown.err == "".join(words)
+        if not flags:
+            assert shown.out == (
+                f"removed {folders[2]}: unfinished output, 1 file, 600 B\nremoved 1 leftover, 600 B, 2 could not be removed\n"
+            )
+    told = [{"place": str(one), "message": "cannot be removed: permission denied", "fix": "ask for access"} for one in folders]
+    assert json.loads(shown.out)["failures"] == told[:2]
+    assert not folders[2].exists()
+    assert "error: " in graphprep.clean(tmp_path)._repr_html_()
+    monkeypatch.undo()
+    assert len(graphprep.clean(tmp_path).removed) == 2
+
+
+def test_objects_that_cannot_be_removed_keep_the_claim_that_tells_of_them(place, monkeypatch):
+    for name in ("one", "two"):
+        die(begin(f"{place.url}/{name}"), pid=0)
+    remove = remote._Output._remove
+
+    def refuse(self, *files):
+        if self.name == "one":
+            raise PermissionError("not you")
+        return remove(self, *files)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(remote._Output, "_remove", refuse)
+        report = graphprep.clean(place.url)
+    assert [one.message for one in report.failures] == ["cannot be removed: permission denied"]
+    assert [(one.kind, one.reason) for one in report.kept] == [("claim", "what it tells of stays")]
+    assert place.files()
+    assert not [name for name in place.files() if "two" in name]
+    assert graphprep.clean(place.url).kept == ()
+    assert place.files() == {}
 
 
 def test_a_place_that_is_not_there_is_told(tmp_path, capsys):
