@@ -19,6 +19,9 @@ convert() {
     show graphprep validate "out/$name"
 }
 
+# What most of the runs below need, on all cores; each would compile what it lacks.
+show graphprep kernels build --for convert-edges --for convert-edgelist --for convert-json --for convert-tsv \
+    --for convert-chunked --for validate
 convert karate sample_data/karate/karate.csv --weight-col weight --layout both
 convert karate-edgelist sample_data/karate/karate.edgelist --partitions 2 --partition-by random
 convert shop-json sample_data/shop/shop_temporal.jsonl --neighbor-order time

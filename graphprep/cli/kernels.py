@@ -34,6 +34,14 @@ def kernels(
             "Compile for all processors of a level, such as x86-64-v3, into the package: what a wheel brings.", metavar="LEVEL"
         ),
     ] = None,
+    uses: Annotated[
+        list[str] | None,
+        _of_kernels(
+            "Compile what most runs of this need: convert-json, export-pyg, reorder and so on, for each a --for.",
+            "--for",
+            metavar="USE",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List, compile or remove the machine code of kernels.
@@ -41,17 +49,19 @@ def kernels(
     A wheel of graphprep brings it. Else the first run of each kind compiles what it needs, in a second or two a kernel, and
     keeps it; build does that for all of them beforehand, for instance when an image is made.
 
-    Example: graphprep kernels build
+    Example: graphprep kernels build --for convert-edges --for export-pyg
     """
     from graphprep.cli.progress import reporting
     from graphprep.model.errors import UsageError
 
-    if action != "build" and (jobs or cpu):
-        raise UsageError(f"kernels {action} compiles nothing", fix="leave out --jobs and --cpu")
+    if action != "build" and (jobs or cpu or uses):
+        raise UsageError(f"kernels {action} compiles nothing", fix="leave out --jobs, --cpu and --for")
+    if cpu and uses:
+        raise UsageError("--for with --cpu: a wheel brings all kernels", fix="leave out one of them")
     with reporting(report_flags) as reporter:
         text = _list(as_json, every=report_flags.verbose > 0) if action == "list" else ""
         if action == "build":
-            text = _build(jobs, cpu or [], reporter, as_json=as_json)
+            text = _build(jobs, cpu or [], uses or [], reporter, as_json=as_json)
         if action == "clean":
             text = _clean(as_json)
     typer.echo(text)
@@ -73,7 +83,7 @@ def _list(as_json: bool, *, every: bool) -> str:
     return "\n".join(lines)
 
 
-def _build(jobs: int, names: list[str], reporter: Reporter, *, as_json: bool) -> str:
+def _build(jobs: int, names: list[str], uses: list[str], reporter: Reporter, *, as_json: bool) -> str:
     from graphprep.cli.printed.words import count
     from graphprep.engine.budget import compiling_jobs
     from graphprep.kernels.compiler import levels, manage, shipped
@@ -85,6 +95,8 @@ def _build(jobs: int, names: list[str], reporter: Reporter, *, as_json: bool) ->
             f"--cpu {unknown[0]}: this machine does not run code for it",
             fix=f"choose of {', '.join(levels.of_this_processor()) or 'none: there are levels of x86-64 alone'}",
         )
+    if others := [use for use in uses if use not in manage.known_uses()]:
+        raise UsageError(f"--for {others[0]}: nothing of this name", fix=f"choose of {', '.join(manage.known_uses())}")
     reporter.stage("compile")
     num_told = 0
 
@@ -94,7 +106,7 @@ def _build(jobs: int, names: list[str], reporter: Reporter, *, as_json: bool) ->
         num_told = num
 
     most = jobs or compiling_jobs()
-    num = manage.build_levels(names, shipped.FOLDER, most, tell) if names else manage.build_kernels(most, tell)
+    num = manage.build_levels(names, shipped.FOLDER, most, tell) if names else manage.build_kernels(most, tell, uses)
     return json_text({"compiled": num}) if as_json else f"compiled {count(num, 'kernel')}"
 
 

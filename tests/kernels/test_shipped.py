@@ -228,7 +228,8 @@ def test_kernels_are_compiled_beside_the_one_that_is_waited_for(own_cache, monke
 
 def test_kernels_are_built_listed_and_removed(own_cache, monkeypatch, capsys, signature):
     other = next(one for one in shipped.read_list() if one.kernel == signature.kernel and one != signature)
-    monkeypatch.setattr(shipped, "read_list", lambda: dict.fromkeys([signature, other], (frozenset(), frozenset())))
+    uses = frozenset({"stats"}), frozenset({"split"})
+    monkeypatch.setattr(shipped, "read_list", lambda: {signature: uses, other: (frozenset(), frozenset())})
     folder = own_cache / "kept"
 
     def told(*words):
@@ -236,7 +237,10 @@ def test_kernels_are_built_listed_and_removed(own_cache, monkeypatch, capsys, si
         return capsys.readouterr().out
 
     assert told("list") == "2 kernels missing\n"
-    assert told("build", "--jobs", "1", "--quiet") == "compiled 2 kernels\n"
+    assert told("build", "--for", "split", "--quiet") == "compiled 0 kernels\n"  # of some of its runs
+    assert told("build", "--for", "split", "--for", "stats", "--quiet") == "compiled 1 kernel\n"
+    assert told("list") == f"1 kernel {folder}\n1 kernel missing\n"
+    assert told("build", "--jobs", "1", "--quiet") == "compiled 1 kernel\n"
     assert told("build") == "compiled 0 kernels\n"
     assert told("list", "-v") == "".join(f"{one.kernel}({one.types}): {folder}\n" for one in (signature, other)) + (
         f"2 kernels {folder}\n"
@@ -250,7 +254,10 @@ def test_kernels_are_built_listed_and_removed(own_cache, monkeypatch, capsys, si
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["list", "--jobs", "2"], "error: kernels list compiles nothing\n  fix: leave out --jobs and --cpu\n"),
+        (["list", "--jobs", "2"], "error: kernels list compiles nothing\n  fix: leave out --jobs, --cpu and --for\n"),
+        (["clean", "--for", "stats"], "error: kernels clean compiles nothing\n  fix: leave out --jobs, --cpu and --for\n"),
+        (["build", "--for", "stats", "--cpu", "x86-64-v2"], "error: --for with --cpu: a wheel brings all kernels\n"),
+        (["build", "--for", "jason"], "error: --for jason: nothing of this name\n  fix: choose of convert-arrays, convert-chunked, "),
         (["build", "--cpu", "pentium"], "error: --cpu pentium: this machine does not run code for it\n  fix: choose of "),
     ],
 )

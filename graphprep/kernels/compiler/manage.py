@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,12 +32,18 @@ def list_kernels() -> Iterator[KernelPlace]:
         yield KernelPlace(one.kernel, one.types, str(folder) if folder else PACKAGED if packaged else MISSING)
 
 
-def build_kernels(jobs: int, tell: Tell) -> int:
+def known_uses() -> list[str]:
+    """Return what kernels are for: ``convert-json``, ``export-pyg``, ``reorder`` and so on."""
+    return sorted(frozenset().union(*(mostly | sometimes for mostly, sometimes in shipped.read_list().values())))
+
+
+def build_kernels(jobs: int, tell: Tell, uses: Collection[str] = ()) -> int:
     """Compile for this processor what neither a cache nor the package has; return how many.
 
-    Raises OSError where no folder takes them.
+    With ``uses``, what most runs of these need. Raises OSError where no folder takes them.
     """
-    missing = [one for one in shipped.read_list() if shipped.find_code(one.load().py_func, one.kinds) is None]
+    wanted = [one for one, (mostly, _) in shipped.read_list().items() if not uses or not mostly.isdisjoint(uses)]
+    missing = [one for one in wanted if shipped.find_code(one.load().py_func, one.kinds) is None]
 
     def keep(one: Signature, code: Code) -> None:
         if not kept.write_code(one.load().py_func, one.kinds, code):
