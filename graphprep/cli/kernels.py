@@ -87,8 +87,9 @@ def _build(jobs: int, names: list[str], uses: list[str], reporter: Reporter, *, 
     from graphprep.cli.printed.words import count
     from graphprep.engine.budget import compiling_jobs
     from graphprep.kernels.compiler import levels, manage, shipped
+    from graphprep.model import compilation
     from graphprep.model.errors import UsageError
-    from graphprep.model.shown.texts import json_text
+    from graphprep.model.shown.texts import duration, json_text
 
     if unknown := [name for name in names if name not in levels.of_this_processor()]:
         raise UsageError(
@@ -97,17 +98,18 @@ def _build(jobs: int, names: list[str], uses: list[str], reporter: Reporter, *, 
         )
     if others := [use for use in uses if use not in manage.known_uses()]:
         raise UsageError(f"--for {others[0]}: nothing of this name", fix=f"choose of {', '.join(manage.known_uses())}")
+    before_s = compilation.done.elapsed_s
     reporter.stage("compile")
-    num_told = 0
+    with compilation.compiling_all() as told:
 
-    def tell(num: int, total: int) -> None:
-        nonlocal num_told
-        reporter.advance(records=num - num_told)
-        num_told = num
+        def tell(num: int, total: int) -> None:
+            told(num, total)
+            reporter.advance()
 
-    most = jobs or compiling_jobs()
-    num = manage.build_levels(names, shipped.FOLDER, most, tell) if names else manage.build_kernels(most, tell, uses)
-    return json_text({"compiled": num}) if as_json else f"compiled {count(num, 'kernel')}"
+        most = jobs or compiling_jobs()
+        num = manage.build_levels(names, shipped.FOLDER, most, tell) if names else manage.build_kernels(most, tell, uses)
+    took = duration(compilation.done.elapsed_s - before_s)
+    return json_text({"compiled": num}) if as_json else f"compiled {count(num, 'kernel')} in {took}"
 
 
 def _clean(as_json: bool) -> str:

@@ -55,3 +55,17 @@ def compiling() -> Iterator[None]:
     finally:
         done.num_kernels += 1
         done.waited_s, done.since_s = done.elapsed_s, None
+
+
+@contextlib.contextmanager
+def compiling_all() -> Iterator[Callable[[int, int], None]]:
+    """Tell that the block compiles kernels, for their own sake; it calls what it gets with how many of how many are made."""
+
+    def tell(num: int, total: int) -> None:
+        done.num_made, done.num_foreseen = num, total
+
+    done.since_s = time.monotonic()
+    try:
+        yield tell
+    finally:
+        done.waited_s, done.since_s = done.elapsed_s, None

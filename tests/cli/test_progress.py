@@ -163,6 +163,20 @@ def test_the_bar_tells_the_time_left_where_a_total_is_known_and_kernels_that_are
     reporter.close()
 
 
+def test_kernels_that_are_compiled_for_their_own_sake(clock, monkeypatch):
+    monkeypatch.setattr(compilation, "done", compilation.Compilations())
+    out = io.StringIO()
+    reporter = progress.PlainReporter(out, interval_s=5)
+    reporter.stage("compile")
+    with compilation.compiling_all() as tell:
+        for num, seconds in ((1, 4), (6, 8), (21, 2)):
+            clock.now += seconds
+            tell(num, 21)
+            reporter.advance()
+    reporter.close()
+    assert out.getvalue() == "compile: compiling kernels 7 of 21, 12 s\n"
+
+
 def test_a_stage_of_a_second_is_not_worth_a_line(clock):
     out = io.StringIO()
     reporter = progress.PlainReporter(out)
