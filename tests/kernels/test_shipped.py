@@ -258,7 +258,10 @@ def test_kernels_are_built_listed_and_removed(own_cache, monkeypatch, capsys, si
         (["list", "--jobs", "2"], "error: kernels list compiles nothing\n  fix: leave out --jobs, --cpu and --for\n"),
         (["clean", "--for", "stats"], "error: kernels clean compiles nothing\n  fix: leave out --jobs, --cpu and --for\n"),
         (["build", "--for", "stats", "--cpu", "x86-64-v2"], "error: --for with --cpu: a wheel brings all kernels\n"),
-        (["build", "--for", "jason"], "error: --for jason: nothing of this name\n  fix: choose of convert-arrays, convert-chunked, "),
+        (
+            ["build", "--for", "jason"],
+            "error: --for jason: nothing of this name\n  fix: choose of convert-arrays, convert-chunked, ",
+        ),
         (["build", "--cpu", "pentium"], "error: --cpu pentium: this machine does not run code for it\n  fix: choose of "),
     ],
 )
