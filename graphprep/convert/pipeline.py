@@ -104,6 +104,7 @@ class Prepared:
     num_skipped: int
     most_bytes: int
     kernels: Kernels
+    tasks: Tasks
     parts: tuple[Parts, ...] = ()
     role_notes: tuple[str, ...] = ()
     untold: tuple[str, ...] = ()
@@ -160,12 +161,14 @@ def convert(
             with UnitFolder(run.storage, out) as folder_of_workers:
                 folder_of_workers.refuse_workers()
             elsewhere = stack.enter_context(OnDask(out, options)) if options.engine == "dask" else None
-        writer = target = stack.enter_context(StoreWriter(run.storage, out, options.overwrite, resumes=options.resume))
+        writer = target = stack.enter_context(
+            StoreWriter(run.storage, out, options.overwrite, resumes=options.resume, kept=None if rewrite else run.kept)
+        )
         if rewrite is not None:
             folder = PrivateFolder(tmp_dir)
             stack.callback(folder.remove)
             url = str(Path(folder.make()) / "store")
-            writer = stack.enter_context(StoreWriter(run.storage, url))
+            writer = stack.enter_context(StoreWriter(run.storage, url, kept=run.kept))
         if in_memory is not None:
             ledger.begin("spool", in_memory.needs())
             in_memory.spool(run.storage)
@@ -175,11 +178,10 @@ def convert(
         shape = StoreShape.of(prepared.index.partition.num_parts, prepared.nodes, prepared.edges)
         needs = build_needs(options, memory, shape, prepared.most_bytes)
         ledger.begin("build", (*needs, memory.runs(prepared.most_bytes)))
-        builder = StoreBuilder(writer, prepared.index, options, memory, run.pool, ledger.reporter)
-        for node in prepared.nodes:
-            builder.write_nodes(node)
-        for edge in prepared.edges:
-            builder.write_edges(edge)
+        fresh = StoreBuilder(writer, prepared.index, options, memory, run.pool, ledger.reporter)
+        known = {"writer": writer, "index": prepared.index, "options": options, "memory": memory, "kernels": prepared.kernels}
+        builder, keep = prepared.tasks.builder(fresh, prepared.most_bytes, **known)
+        builder.write(prepared.nodes, prepared.edges, keep)
         ledger.begin("publish", (publish_need(options, shape), memory.runs(prepared.most_bytes)))
         urls = list(dict.fromkeys(map(attrgetter("url"), prepared.decoded.sources.spans)))
 
@@ -293,7 +295,7 @@ def _run_stages(
     untold = known.input.sources.messages if getattr(ledger.reporter, "is_quiet", False) else ()
     num_skipped = 0 if rejects is None else rejects.num
     rows = (done.decoded, done.index, done.routed, done.nodes, done.edges)
-    return Prepared(known.input, *rows, num_skipped, done.most_bytes, kernels, done.parts, done.role_notes, untold)
+    return Prepared(known.input, *rows, num_skipped, done.most_bytes, kernels, tasks, done.parts, done.role_notes, untold)
 
 
 @dataclass(frozen=True, eq=False)

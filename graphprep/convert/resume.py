@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from graphprep.convert.build.write import StoreBuilder
 from graphprep.convert.decoded.rejects import Rejects
 from graphprep.convert.read.decode import Collector, DecodeSettings
 from graphprep.convert.read.plan import Plan
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from graphprep.storage.read.urls import Storage
 
 T = TypeVar("T")
-_PORTION_BYTES = 1 << 30  # of input, decoded between one record in the journal and the next, so that these cost little
+_BUILD = "build in part"
+_PORTION_BYTES = 1 << 30  # of input, or of a store, between one record in the journal and the next, so that these cost little
 _PORTIONS = 64  # of a large one: each record tells of all before
 # They change nothing in what tasks make, or are looked at again at the end.
 _FREE = (
@@ -62,6 +64,30 @@ class Tasks:
             return make()
         found = self.last(name, known)
         return self.keep(name, make(), known, ends) if found is None else cast(T, found)
+
+    def builder(self, fresh: StoreBuilder, num_bytes: int, **known: object) -> tuple[StoreBuilder, Callable[[], None] | None]:
+        """Return what builds the store, as an earlier run left it where that can be, and what records it; see ``do``.
+
+        ``num_bytes`` is what the rows take, at most.
+        """
+        journal = self._journal
+        if journal is None:
+            return fresh, None
+        found = cast("StoreBuilder | None", journal.last(_BUILD, self._known(known)))
+        if found is not None and not found.fits(fresh.memory):
+            self.run.ledger.reporter.message("resume: under less memory than before the store is built from its beginning")
+            found = None
+        builder = fresh if found is None else found
+        builder.go_on()
+        portion_bytes, written = max(_PORTION_BYTES, num_bytes // _PORTIONS), builder.writer.num_bytes
+
+        def keep() -> None:
+            nonlocal written
+            if builder.writer.num_bytes - written >= portion_bytes:
+                journal.keep(_BUILD, builder, self._known(known))
+                written = builder.writer.num_bytes
+
+        return builder, keep
 
     def portions(self, name: str, settings: DecodeSettings) -> KeptPortions | None:
         """Return what keeps the portions of a task that decodes; None where nothing is kept."""

@@ -249,41 +249,75 @@ def write_layout(
 
     ``columns`` are written beside it.
     """
-    tasks = cut_tasks(builder.edges, max(1, rules.task_bytes // EDGE_BYTES))
-    if builder.is_direct and not keep_positions:
-        tasks = list(join_tasks(builder.edges, tasks, min(_MOST_JOINED, rules.task_bytes // _JOINED_BYTES)))
-    built = BuiltEdges(tasks, Runs(pool, max(1, len(tasks))) if keep_positions else None)
-    paths = LayoutPaths(files.folder)
-    indptr = PartedOffsets(parts, paths.indptr, row_sizes)
-    indices = PartedArray(parts, paths.indices, files.index_dtype, edge_sizes)
-    ids = PartedArray(parts, paths.edge_ids, files.edge_id_dtype, edge_sizes) if files.edge_id_dtype else None
-    rows = PartedArray(parts, paths.edge_rows, "int64", edge_sizes) if files.edge_rows else None
-    row = 0
+
+    def begin() -> _Layout:
+        tasks = cut_tasks(builder.edges, max(1, rules.task_bytes // EDGE_BYTES))
+        if builder.is_direct and not keep_positions:
+            tasks = list(join_tasks(builder.edges, tasks, min(_MOST_JOINED, rules.task_bytes // _JOINED_BYTES)))
+        built = BuiltEdges(tasks, Runs(pool, max(1, len(tasks))) if keep_positions else None)
+        return _Layout(built, *_arrays(files, parts, row_sizes, edge_sizes))
 
     def build(task: BuildTask) -> tuple[BuiltTask, list[Cells]]:
         piece = builder.build(task, positions=keep_positions)
         return piece, [] if piece.edge_ids is None else list(map(methodcaller("gather", piece.edge_ids), columns))
 
-    for number, (piece, values) in enumerate(map_ordered(build, tasks, rules.threads)):
+    layout = parts.going_on(files.folder, begin)
+    built = layout.built
+    for piece, values in map_ordered(build, built.tasks[layout.num_tasks :], rules.threads):
         for column, cells in zip(columns, values, strict=True):
             column.append(cells)
-        indptr.append(piece.counts)
-        indices.append(piece.others)
-        if ids is not None and piece.edge_ids is not None:
-            ids.append(piece.edge_ids)
-        if rows is not None and piece.edge_rows is not None:
-            rows.append(piece.edge_rows)
         if builder.edges.order == "id":
             built.note_repeats(piece)
         if built.positions is not None:
-            built.positions.append(number, (piece.arrival, piece.position))
+            built.positions.append(layout.num_tasks, (piece.arrival, piece.position))
         if second is not None:
-            second.add(piece, row)
-        row += piece.others.size
-    for array in (indptr, indices, ids, rows):
-        if array is not None:
-            array.close()
+            second.add(piece, layout.num_edges)
+        layout.append(piece)
+        parts.pause()
+    layout.close()
     return built
+
+
+def _arrays(
+    files: LayoutFiles, parts: PartList, row_sizes: Ints, edge_sizes: Ints
+) -> tuple[PartedOffsets, PartedArray, PartedArray | None, PartedArray | None]:
+    """Return the arrays of a layout: indptr, indices, edge IDs and edge rows."""
+    paths = LayoutPaths(files.folder)
+    indptr = PartedOffsets(parts, paths.indptr, row_sizes)
+    indices = PartedArray(parts, paths.indices, files.index_dtype, edge_sizes)
+    ids = PartedArray(parts, paths.edge_ids, files.edge_id_dtype, edge_sizes) if files.edge_id_dtype else None
+    rows = PartedArray(parts, paths.edge_rows, "int64", edge_sizes) if files.edge_rows else None
+    return indptr, indices, ids, rows
+
+
+@dataclass(eq=False)
+class _Layout:
+    """A layout on its way to its files: what of it is done."""
+
+    built: BuiltEdges
+    indptr: PartedOffsets
+    indices: PartedArray
+    ids: PartedArray | None
+    rows: PartedArray | None
+    num_tasks: int = 0
+    num_edges: int = 0
+
+    def append(self, piece: BuiltTask) -> None:
+        """Write the next task's piece."""
+        self.indptr.append(piece.counts)
+        self.indices.append(piece.others)
+        if self.ids is not None and piece.edge_ids is not None:
+            self.ids.append(piece.edge_ids)
+        if self.rows is not None and piece.edge_rows is not None:
+            self.rows.append(piece.edge_rows)
+        self.num_tasks += 1
+        self.num_edges += piece.others.size
+
+    def close(self) -> None:
+        """Check that all partitions are complete."""
+        for array in (self.indptr, self.indices, self.ids, self.rows):
+            if array is not None:
+                array.close()
 
 
 class SecondLayout:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import xxhash
@@ -34,14 +34,19 @@ from graphprep.model.shown.texts import without_secrets
 from graphprep.model.version import __version__
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.urls import Storage
+from graphprep.storage.spill.segments import Segment
 from graphprep.storage.write.publish import ArrayWriter, StoreWriter
 
 Ints = NDArray[np.int64]
+T = TypeVar("T")
 _LINEAGE = ("convert", "operations", "split")
 
 
 class PartList:
-    """Where the arrays of all partitions are written, and the manifest entries of those that are complete."""
+    """Where the arrays of all partitions are written, and the manifest entries of those that are complete.
+
+    Where ``keep`` records what is there by now, for a run that goes on, what is being written is an object that can be pickled.
+    """
 
     def __init__(self, writer: StoreWriter, num_parts: int, folder: str = "") -> None:
         """Let partitions lie in ``folder`` of the store, which ends with a slash."""
@@ -49,10 +54,50 @@ class PartList:
         self.num_parts = num_parts
         self.paths = list(map(folder.__add__, map(part_name, range(num_parts), repeat(num_parts))))
         self.entries: list[list[ArrayEntry]] = [[] for _ in range(num_parts)]
+        self.keep: Callable[[], None] | None = None
+        self._begun: dict[str, Any] = {}
+        self._done: set[str] = set()
 
     def open(self, part: int, path: str, dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> ArrayWriter:
         """Begin an array of a partition."""
         return self.writer.open_array(self.paths[part], path, dtype, shape)
+
+    def going_on(self, name: str, begin: Callable[[], T]) -> T:
+        """Return what writes ``name``, as an earlier run left it; else begin it."""
+        if self.keep is None:
+            return begin()
+        if name not in self._begun:
+            self._begun[name] = begin()
+        return cast(T, self._begun[name])
+
+    def once(self, name: str, write: Callable[[], None]) -> None:
+        """Write ``name``, unless an earlier run did."""
+        if name not in self._done:
+            write()
+        if self.keep is not None:
+            self._done.add(name)
+
+    def pause(self) -> None:
+        """Let be recorded what is there by now, where that is wanted."""
+        if self.keep is not None:
+            self.keep()
+
+    def forget(self) -> None:
+        """Let go of all that was begun: it is done."""
+        self._begun.clear()
+        self._done.clear()
+
+    def placed(self) -> dict[str, Segment]:
+        """Return the files of the arrays that are complete, by path, where they are kept."""
+        files: dict[str, Segment] = {}
+        for path, entries in zip(self.paths, self.entries, strict=True):
+            for entry in entries:
+                files[f"{path}/{entry.path}"] = self.writer.placed[f"{path}/{entry.path}"]
+        return files
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what belongs to the run."""
+        return self.__dict__ | {"keep": None}
 
 
 class PartedArray:

@@ -22,8 +22,12 @@ from pathlib import Path
 
 import graphprep
 from graphprep.convert import resume
+from graphprep.convert.build.write import StoreBuilder
+from graphprep.edges import build
+from graphprep.engine import ledger
 from graphprep.model.errors import GraphprepError
 from graphprep.model.run_options import RunOptions
+from graphprep.storage.spill.journal import Journal
 
 # Calls of the system at which files and folders are made, changed and go.
 EVENTS = frozenset(("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate", "os.link", "fcntl.flock"))
@@ -84,6 +88,32 @@ def in_child(work: Callable[[], int]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
+def follow_build(moments: Moments, log: Path) -> None:
+    """Count only while the store is built, of small pieces of edges; log what is written and what is recorded of it."""
+    count, add, keep, write = moments.tick, build._Layout.append, Journal.keep, StoreBuilder.write
+
+    def say(word: str) -> None:
+        with log.open("a") as file:
+            file.write(f"{word}\n")
+
+    def append(layout: object, piece: object) -> None:
+        say(f"{layout.indptr._path} {layout.num_tasks}")
+        add(layout, piece)
+
+    def keeping(journal: Journal, name: str, *rest: object) -> None:
+        keep(journal, name, *rest)
+        say(f"kept {name}")
+
+    def writing(*rest: object) -> None:
+        say("run")
+        moments.tick = count
+        write(*rest)
+
+    moments.tick = lambda: None
+    build._Layout.append, Journal.keep, StoreBuilder.write = append, keeping, writing
+    ledger._MOST_BUCKET, build._MOST_JOINED = 1 << 14, 500
+
+
 class Job:
     """What all runs have in common."""
 
@@ -112,7 +142,7 @@ class Job:
             return partial(self.timed, out, rng.uniform(0, self.job["most_s"]))
         if self.job["how"] == "cut":
             return partial(self.convert, out, rng.randint(1, most), partial(cut, self.job["link"], rng.choice([0.5, 2.0, 5.0])))
-        return partial(self.convert, out, rng.randint(1, most), die if self.job["how"] == "run" else kill_worker)
+        return partial(self.convert, out, rng.randint(1, most), kill_worker if self.job["how"] == "worker" else die)
 
     def convert(self, name: str, at: int = -1, act: Callable[[], None] | None = None) -> int:
         """Convert, and return the exit code of the command."""
@@ -120,6 +150,8 @@ class Job:
         moments = Moments(at, act)
         if out.startswith("s3:"):
             count_requests(moments)
+        if self.job["how"] == "build":
+            follow_build(moments, Path(self.job["log"]) / name)
         try:
             graphprep.convert(self.job["inputs"], out, resume=True, **self.options)
         except GraphprepError as error:

@@ -79,6 +79,33 @@ def test_runs_killed_at_any_time_go_on_to_the_same_bytes(tmp_path, lines):
     check_places(tmp_path, tmp_path / "made", codes)
 
 
+@pytest.mark.parametrize("layout", ["csc", "both"])
+def test_runs_killed_while_they_build_do_not_build_again_what_was_recorded(layout, tmp_path, lines):
+    """``both``: the second layout is made of the pieces of the first, beside columns that wait for their rows."""
+    log, count = tmp_path / "log", max(3, KILLS // 3)
+    log.mkdir()
+    options = {"layout": layout, "partitions": 5, "neighbor_order": "weight" if layout == "both" else "id"}
+    codes, _ = run_job(tmp_path, lines, "build", range(count), options=options, log=str(log))
+    killed = [code for ended in codes.values() for code in ended[:-1]]
+    assert killed.count(-signal.SIGKILL) >= count // 2
+    check_places(tmp_path, tmp_path / "made", codes)
+    pieces = [line for line in (log / "whole").read_text().splitlines() if line[0] == "e"]
+    assert len(pieces) > 20
+    spared = 0
+    for seed in codes:
+        written = recorded = 0
+        for line in (log / f"out-{seed}").read_text().splitlines():
+            if line == "kept build in part":
+                recorded = written
+            elif line == "run":
+                spared += recorded > 0
+            elif line in pieces:
+                assert recorded <= pieces.index(line) <= written, (seed, line)
+                written = pieces.index(line) + 1
+        assert written == len(pieces), seed
+    assert spared
+
+
 def test_lost_workers_change_nothing(tmp_path, lines):
     codes, _ = run_job(tmp_path, lines, "worker", range(max(1, KILLS // 6)), options={"engine": "processes"})
     assert {ended[0] for ended in codes.values()} == {0}

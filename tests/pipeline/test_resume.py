@@ -20,12 +20,18 @@ import graphprep
 from graphprep.convert import resume, run
 from graphprep.convert.pipeline import convert
 from graphprep.convert.resume import journal_folder
-from graphprep.model.errors import DataError, UsageError
+from graphprep.edges import build
+from graphprep.engine import ledger
+from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.protocols import QuietReporter
 from graphprep.model.run_options import RunOptions
-from graphprep.storage.spill.journal import Journal
+from graphprep.storage.spill.journal import Journal, KeptFolder
+from graphprep.storage.spill.segments import Appender
+from graphprep.storage.write.publish import ArrayWriter
 
 PART = "decode in part"
+BUILD = "build in part"
 TASKS = ("decode", "index", "count", "shuffle")
 CASES = {case.name: case for case in load_cases()}
 by_case = pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)
@@ -89,7 +95,33 @@ def test_a_run_goes_on_behind_every_portion(case, tmp_path, stop, monkeypatch):
     if not out.exists():
         convert(inputs, str(out), options)
     assert read_store(out) == read_store(case.store)
-    assert [name for name in done if name != PART] == list(TASKS)
+    assert [name for name in done if name not in (PART, BUILD)] == list(TASKS)
+
+
+@by_case
+def test_a_run_goes_on_behind_every_piece_of_the_store(case, tmp_path, stop, monkeypatch):
+    """Each run writes a third of the store and ends; what was written is not written again."""
+    wanted, done = stop
+    golden, written, write = read_store(case.store), [], ArrayWriter._write
+    arrays = sum(len(data) for path, data in golden.items() if path.endswith(".npy"))
+    monkeypatch.setattr(ArrayWriter, "_write", lambda self, data: (written.append(len(data)), write(self, data)))
+    options = ConvertOptions(**case.resolved_options(), resume=True, run=RunOptions(threads=1))
+    inputs, out = [str(path) for path in case.input_paths], tmp_path / "out"
+    wanted["behind"] = "shuffle"
+    with pytest.raises(StoppedError):
+        convert(inputs, str(out), options)
+    monkeypatch.setattr(resume, "_PORTION_BYTES", arrays // 3)
+    wanted["behind"] = BUILD
+    for _ in range(4):
+        with contextlib.suppress(StoppedError):
+            summary = convert(inputs, str(out), options)
+        if out.exists():
+            break
+    assert read_store(out) == golden
+    assert sum(written) == arrays
+    assert done.count(BUILD) >= (arrays > 2_000)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert summary.output_bytes == sum(map(len, golden.values())) + (out / "provenance.json").stat().st_size
 
 
 @pytest.mark.parametrize("memory_limit", ["200MiB", "1GiB"])
@@ -108,8 +140,10 @@ def test_edges_that_are_scattered_at_once_go_on_too(tmp_path, stop, monkeypatch,
             convert([str(file)], str(out), options)
     wanted.clear()
     convert([str(file)], str(out), options)
-    assert done == [PART] * len(done[:-4]) + list(TASKS)
-    assert len(done) > 6
+    before = done[: done.index(BUILD)]
+    assert before == [PART] * len(before[:-4]) + list(TASKS)
+    assert len(before) > 6
+    assert set(done[len(before) :]) == {BUILD}
     assert read_store(out) == read_store(tmp_path / "whole")
 
 
@@ -129,6 +163,75 @@ def test_partitions_that_look_at_edges_go_on_too(behind, tmp_path, stop):
     assert [*before, *TASKS[TASKS.index(behind) + 1 :]] == done
     assert read_store(out) == read_store(tmp_path / "whole")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "whole"]
+
+
+@pytest.fixture
+def half_built(tmp_path, stop, monkeypatch):
+    """A run that ended while it wrote the arrays of a store, in two partitions: its input, options and OUT."""
+    monkeypatch.setattr(resume, "_PORTION_BYTES", 100_000)
+    monkeypatch.setattr(build, "_MOST_JOINED", 5_000)
+    monkeypatch.setattr(ledger, "_MOST_BUCKET", 1 << 16)
+    file, out = tmp_path / "edges.csv", tmp_path / "out"
+    ends = np.random.default_rng(4).integers(0, 3_000, (30_000, 2)).tolist()
+    file.write_text("src,dst,weight\n" + "".join(f"n{src},n{dst},{src}\n" for src, dst in ends))
+    options = ConvertOptions(partitions=2, resume=True, run=RunOptions("400MiB", 2), decoder_options={"id_type": "string"})
+    convert([str(file)], str(tmp_path / "whole"), replace(options, resume=False))
+    stop[0]["behind"] = BUILD
+    for _ in range(2):
+        with pytest.raises(StoppedError):
+            convert([str(file)], str(out), options)
+    stop[0].clear()
+    assert not out.exists()
+    return [str(file)], options, out
+
+
+def test_a_place_without_links_gets_copies(half_built, monkeypatch, tmp_path):
+    inputs, options, out = half_built
+    monkeypatch.setattr(os, "link", lambda *_: exec("raise OSError"))
+    convert(inputs, str(out), options)
+    assert read_store(out) == read_store(tmp_path / "whole")
+
+
+def test_less_memory_builds_from_the_beginning(half_built, tmp_path):
+    inputs, options, out = half_built
+    said = []
+    reporter = QuietReporter()
+    reporter.message = said.append
+    convert(inputs, str(out), replace(options, run=RunOptions("300MiB", 2)), reporter)
+    assert said[1:] == [
+        "resume: done before: count, shuffle, build in part",
+        "resume: under less memory than before the store is built from its beginning",
+    ]
+    assert read_store(out) == read_store(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("harm", ["flip", "shorten", "remove"])
+def test_arrays_that_were_damaged_are_built_again(half_built, tmp_path, harm):
+    inputs, options, out = half_built
+    for segment in folder_of(out).glob("segment-*"):
+        data = segment.read_bytes()
+        if data.startswith(b"\x93NUMPY") and harm == "remove":
+            segment.unlink()
+        elif data.startswith(b"\x93NUMPY"):
+            segment.write_bytes(data[:-1] + bytes([data[-1] ^ 1]) * (harm == "flip"))
+    convert(inputs, str(out), options)
+    assert read_store(out) == read_store(tmp_path / "whole")
+
+
+def test_a_store_that_is_there_keeps_its_arrays(half_built, tmp_path, monkeypatch):
+    """A run that is killed behind its end leaves its journal, and arrays with two names; one more run must not change these."""
+    inputs, options, out = half_built
+    with monkeypatch.context() as patched:
+        patched.setattr(KeptFolder, "remove", KeptFolder.release)
+        patched.setattr(resume, "_PORTION_BYTES", 1 << 40)
+        convert(inputs, str(out), options)
+    with monkeypatch.context() as patched, pytest.raises((StoppedError, StorageError)):
+        patched.setattr(Appender, "write", lambda *_: exec("raise StoppedError", globals()))
+        convert(inputs, str(out), replace(options, overwrite=True))
+    assert read_store(out) == read_store(tmp_path / "whole")
+    convert(inputs, str(out), replace(options, overwrite=True))
+    assert read_store(out) == read_store(tmp_path / "whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "out", "whole"]
 
 
 LINES = "src,dst\n0,2\n3,1\n1,3\n3,0\n0,3\n"

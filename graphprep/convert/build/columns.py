@@ -50,6 +50,7 @@ class ColumnWriter:
     """Writes one column in every partition."""
 
     def __init__(self, parts: PartList, target: ColumnTarget, routes: Mapping[ColumnKey, ColumnRoute]) -> None:
+        self.num_rows = self.num_pieces = 0  # that are written
         self._column = target.column
         schema, rows, stem = target.column.schema, target.row_sizes, target.stem
         self._present = PartedArray(parts, ColumnPaths(stem).present, "bool", rows) if schema.optional else None
@@ -75,6 +76,8 @@ class ColumnWriter:
 
     def append(self, piece: ColumnPiece) -> None:
         """Write the next rows."""
+        self.num_rows += piece.num_rows
+        self.num_pieces += 1
         if self._present is not None:
             present = np.full(piece.num_rows, piece.rows is None)
             if piece.rows is not None:
@@ -185,15 +188,21 @@ def read_cells(
 
 
 def node_pieces(
-    column: StoredColumn, routes: Sequence[ColumnRoute], num_rows: int, piece_bytes: int
+    column: StoredColumn, routes: Sequence[ColumnRoute], num_rows: int, piece_bytes: int, first: int = 0
 ) -> Iterator[Callable[[], ColumnPiece]]:
-    """Yield tasks that make a node column's pieces, in row order: values that came in it, then those that were scattered."""
-    first = 0
+    """Yield tasks that make the pieces of a node column's rows from ``first`` on, in their order.
+
+    Values that came in it come before those that were scattered.
+    """
     for route in routes:
-        if route.ordered is not None:  # at most one has row 0, and so any
-            first = max(first, route.ordered.num_rows)
+        if route.ordered is not None and first < route.ordered.num_rows:  # at most one has row 0, and so any
+            row = 0
             for values in route.ordered.chunks():
-                yield partial(ColumnPiece, len(values), None, Cells(None, values))
+                left = values[max(0, first - row) :]
+                row += len(values)
+                if len(left):
+                    yield partial(ColumnPiece, len(left), None, Cells(None, left))
+            first = route.ordered.num_rows
     plan = routes[0].plan
     for bucket in range(plan.num_buckets):
         low, high = plan.bounds(bucket)
@@ -282,15 +291,17 @@ def _joined(chunks: Iterator[tuple[NDArray[np.generic] | None, ...]]) -> tuple[I
 
 
 def edge_pieces(
-    column: StoredColumn, routes: Sequence[ColumnRoute], built: BuiltEdges, plan: BucketPlan
+    column: StoredColumn, routes: Sequence[ColumnRoute], built: BuiltEdges, plan: BucketPlan, first: int = 0
 ) -> Iterator[Callable[[], ColumnPiece]]:
-    """Yield tasks that make an edge column's pieces, in edge row order."""
+    """Yield tasks that make an edge column's pieces from the ``first`` on, in edge row order."""
+    if first == len(built.tasks):
+        return
     values: NDArray[Any] = np.zeros((0, 1), column.schema.dtype)  # of the first edges, in the order of edge IDs
     for route in routes:
         if route.ordered is not None and route.ordered.num_rows:  # of one route at most
             values = route.ordered.load(column.schema.dtype)
             break
-    for number in range(len(built.tasks)):
+    for number in range(first, len(built.tasks)):
         yield _EdgePiece(column, tuple(routes), built, number, plan, values)
 
 
@@ -322,14 +333,15 @@ def write_column(
     parts: PartList,
     target: ColumnTarget,
     routes: Mapping[ColumnKey, ColumnRoute],
-    pieces: Iterator[Callable[[], ColumnPiece]],
+    pieces: Callable[[ColumnWriter], Iterator[Callable[[], ColumnPiece]]],
     threads: int,
 ) -> None:
-    """Write a column from its pieces."""
-    writer = ColumnWriter(parts, target, routes)
+    """Write a column from its pieces, those that a writer lacks."""
+    writer = parts.going_on(target.stem, lambda: ColumnWriter(parts, target, routes))
     is_small = int(target.row_sizes.sum()) <= _FEW_ROWS
-    for piece in map_ordered(_call, pieces, 1 if is_small else threads):
+    for piece in map_ordered(_call, pieces(writer), 1 if is_small else threads):
         writer.append(piece)
+        parts.pause()
     writer.close()
 
 
@@ -354,8 +366,18 @@ def copy_column(parts: PartList, target: ColumnTarget, source: FileColumn, threa
             array.append(values)
         return array.close()
 
-    for part, entry in enumerate(map_ordered(copy, range(parts.num_parts), threads)):
-        parts.entries[part].append(entry)
+    copied = parts.going_on(target.stem, _Copied)
+    for entry in map_ordered(copy, range(copied.num_parts, parts.num_parts), threads):
+        parts.entries[copied.num_parts].append(entry)
+        copied.num_parts += 1
+        parts.pause()
+
+
+@dataclass
+class _Copied:
+    """A column on its way from files to those of the store."""
+
+    num_parts: int = 0
 
 
 def _call(task: Callable[[], ColumnPiece]) -> ColumnPiece:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.build.columns import (
+    ColumnPiece,
     ColumnTarget,
     ColumnWriter,
     GatheredColumn,
@@ -31,7 +33,7 @@ from graphprep.convert.columns.routes import (
     effective_order,
 )
 from graphprep.convert.index.node_index import NodeIndex
-from graphprep.edges.buckets import WriteBuffer
+from graphprep.edges.buckets import BucketPlan, WriteBuffer
 from graphprep.edges.build import (
     BuildRules,
     BuiltEdges,
@@ -51,6 +53,7 @@ from graphprep.model.protocols import Reporter
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema, EdgeType, EdgeTypeSchema, Layout, NeighborOrder, NodeTypeSchema, RawIdKind
 from graphprep.storage.spill.runs import SpillPool
+from graphprep.storage.spill.segments import Segment, SegmentFile
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.columns.cells import Cells, scalar_cells
 from graphprep.store.paths import edge_folder, node_folder
@@ -61,6 +64,7 @@ Ints = NDArray[np.int64]
 _MOST_OPEN = 4  # arrays of a layout, or of a column
 _MOST_GATHERED = 64  # columns that are written at once: each is an open file
 _FILE_BYTES = 1 << 20  # what a file that is written may hold back
+_SWAY = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +124,7 @@ def publish_need(options: ConvertOptions, shape: StoreShape) -> Need:
 
 
 class StoreBuilder:
-    """Writes all arrays of a store."""
+    """Writes all arrays of a store; can be pickled where these are kept."""
 
     def __init__(
         self,
@@ -142,6 +146,37 @@ class StoreBuilder:
         self.edge_counts: list[tuple[int, ...]] = []
         self.node_schemas: list[NodeTypeSchema] = []
         self.edge_schemas: list[EdgeTypeSchema] = []
+        self._room = memory.task_bytes, memory.cap_bytes
+        self._placed: dict[str, Segment] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Note the files that are complete."""
+        return self.__dict__ | {"_placed": self.parts.placed()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Open these files. Raises what ``SegmentFile.open`` raises."""
+        self.__dict__ |= state
+        for segment in self._placed.values():
+            assert self.writer.kept is not None
+            SegmentFile.open(self.writer.kept, segment)
+
+    def fits(self, memory: MemoryPlan) -> bool:
+        """Return whether what was begun can be gone on with in this memory, or a little less: ``auto`` is never the same."""
+        return memory.task_bytes >= self._room[0] * _SWAY and memory.cap_bytes >= self._room[1] * _SWAY
+
+    def go_on(self) -> None:
+        """Let the store have the files that an earlier run completed. Raises StorageError."""
+        self.writer.go_on(self._placed)
+
+    def write(self, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges], keep: Callable[[], None] | None) -> None:
+        """Write all types, those that were not written before; ``keep`` records what is there by now."""
+        self.parts.keep = keep
+        for one_of_nodes in nodes[len(self.node_schemas) :]:
+            self.write_nodes(one_of_nodes)
+            self.parts.forget()
+        for one_of_edges in edges[len(self.edge_schemas) :]:
+            self.write_edges(one_of_edges)
+            self.parts.forget()
 
     # Nodes
 
@@ -151,23 +186,30 @@ class StoreBuilder:
         folder = node_folder(nodes.name)
         kind = self.index.raw_kinds[nodes.number]
         if kind != "identity":
-            self._write_raw_ids(nodes.number, f"{folder}/raw_ids", kind, sizes)
+            path = f"{folder}/raw_ids"
+            self.parts.once(path, partial(self._write_raw_ids, nodes.number, path, kind, sizes))
         for number, column in enumerate(self._with_slots(nodes.columns, nodes.route.columns, nodes.route.extra_slots)):
             _end_group(number)
-            routes = [nodes.route.columns[key] for key in column.keys]
             target = ColumnTarget(column, f"{folder}/{column.schema.path}", sizes)
-            source = plain_source(column, routes, nodes.route.num_rows)
-            if source is not None:
-                copy_column(self.parts, target, source, self.memory.threads)
-            else:
-                pieces = node_pieces(column, routes, nodes.route.num_rows, self.memory.bucket_bytes)
-                write_column(self.parts, target, nodes.route.columns, pieces, self.memory.threads)
-            for route in routes:
-                route.close()
+            self.parts.once(target.stem, partial(self._write_node_column, nodes.route, target))
+            for key in column.keys:
+                nodes.route.columns[key].close()
             self.reporter.advance(records=nodes.route.num_rows)
         self.node_counts.append(tuple(sizes.tolist()))
         schemas = tuple(map(attrgetter("schema"), nodes.columns))
         self.node_schemas.append(NodeTypeSchema(kind, schemas, nodes.route.extra_slots))
+
+    def _write_node_column(self, route: NodeRoute, target: ColumnTarget) -> None:
+        routes = [route.columns[key] for key in target.column.keys]
+        source = plain_source(target.column, routes, route.num_rows)
+        if source is not None:
+            copy_column(self.parts, target, source, self.memory.threads)
+            return
+
+        def pieces(writer: ColumnWriter) -> Iterator[Callable[[], ColumnPiece]]:
+            return node_pieces(target.column, routes, route.num_rows, self.memory.bucket_bytes, writer.num_rows)
+
+        write_column(self.parts, target, route.columns, pieces, self.memory.threads)
 
     def _with_slots(
         self, columns: tuple[StoredColumn, ...], routes: dict[ColumnKey, ColumnRoute], extra: bool
@@ -199,8 +241,8 @@ class StoreBuilder:
             route.add(typed, None, cells, self.index.part_offsets[number])
         factory.write_buffer.clear()
         column = StoredColumn(_SideFile("raw_ids", "binary" if is_text else "dense", key.dtype), (key,))
-        pieces = node_pieces(column, [route], int(sizes.sum()), self.memory.bucket_bytes)
-        write_column(self.parts, ColumnTarget(column, path, sizes), routes, pieces, self.memory.threads)
+        num_rows = int(sizes.sum())
+        self._write_node_column(NodeRoute(num_rows, routes), ColumnTarget(column, path, sizes))
         route.close()
 
     # Edges
@@ -218,8 +260,11 @@ class StoreBuilder:
         second = None
         if other and (route.second is None or edges.columns):
             num_rows = self.index.num_nodes[self._owner(route, other[0])]
-            second = SecondLayout(
-                route.edges, route.num_edges, num_rows, self.pool, memory.bucket_bytes, edge_rows=bool(edges.columns)
+            rest = self.pool, memory.bucket_bytes
+            with_rows = bool(edges.columns)
+            second = self.parts.going_on(
+                f"{folder} turned",
+                lambda: SecondLayout(route.edges, route.num_edges, num_rows, *rest, edge_rows=with_rows),
             )
         slots = route.extra_slots and NUM_SLOTS in route.columns
         gathered, scattered = self._split_columns(edges, folder, slots)
@@ -246,7 +291,7 @@ class StoreBuilder:
         self.reporter.advance(records=route.num_edges)
         if other:
             files = LayoutFiles(f"{folder}/{other[0]}", index_dtype, id_dtype, edge_rows=bool(edges.columns))
-            self._write_second(route, second, order, missing_key, files)
+            self.parts.once(files.folder, partial(self._write_second, route, second, order, missing_key, files))
         self._write_scattered(route, scattered, built)
         self.edge_counts.append(tuple(route.primary_counts.tolist()))
         self.edge_schemas.append(
@@ -266,32 +311,44 @@ class StoreBuilder:
         for number, target in enumerate(columns):
             _end_group(number)
             routes = [route.columns[key] for key in target.column.keys]
-            pieces = edge_pieces(target.column, routes, built, route.edges.plan)
-            write_column(self.parts, target, route.columns, pieces, self.memory.threads)
+            pieces = partial(_left_pieces, target.column, routes, built, route.edges.plan)
+            self.parts.once(target.stem, partial(write_column, self.parts, target, route.columns, pieces, self.memory.threads))
             for one in routes:
                 one.close()
             self.reporter.advance(records=route.num_edges)
 
     def _split_columns(self, edges: TypedEdges, folder: str, slots: bool) -> tuple[list[GatheredColumn], list[ColumnTarget]]:
         """Return the columns to be written while the edges are built, loaded, and those to be written then."""
-        route, room = edges.route, self.memory.cap_bytes
+        route = edges.route
         gathered: list[GatheredColumn] = []
         scattered: list[ColumnTarget] = []
-        for column in self._with_slots(edges.columns, route.columns, slots):
+        columns = self._with_slots(edges.columns, route.columns, slots)
+        beside = self.parts.going_on(f"{folder} beside", lambda: self._columns_beside(route, columns))
+        for number, column in enumerate(columns):
             target = ColumnTarget(column, f"{folder}/{column.schema.path}", route.primary_counts)
-            ordered = whole_in_order(column, route.columns, route.num_edges)
-            size = 0 if ordered is None else route.num_edges * ordered.width * np.dtype(column.schema.dtype).itemsize
-            need = size + min(size, _FILE_BYTES)
-            if ordered is None or need > room or len(gathered) == _MOST_GATHERED:
+            ordered = whole_in_order(column, route.columns, route.num_edges) if number in beside else None
+            if ordered is None:
                 scattered.append(target)
                 continue
-            room -= need
-            writer = ColumnWriter(self.parts, target, route.columns)
+            writer = self.parts.going_on(target.stem, partial(ColumnWriter, self.parts, target, route.columns))
             gathered.append(GatheredColumn(writer, ordered.load(column.schema.dtype)))
             for key in column.keys:
                 route.columns[key].close()
             self.reporter.advance(records=route.num_edges)
         return gathered, scattered
+
+    def _columns_beside(self, route: EdgeRoute, columns: Sequence[StoredColumn]) -> frozenset[int]:
+        """Return the numbers of the columns that fit in memory to be written while the edges are built."""
+        room = self.memory.cap_bytes
+        beside: set[int] = set()
+        for number, column in enumerate(columns):
+            ordered = whole_in_order(column, route.columns, route.num_edges)
+            size = 0 if ordered is None else route.num_edges * ordered.width * np.dtype(column.schema.dtype).itemsize
+            need = size + min(size, _FILE_BYTES)
+            if ordered is not None and need <= room and len(beside) < _MOST_GATHERED:
+                room -= need
+                beside.add(number)
+        return frozenset(beside)
 
     def _write_second(
         self, route: EdgeRoute, second: SecondLayout | None, order: NeighborOrder, missing_key: int | None, files: LayoutFiles
@@ -339,6 +396,12 @@ class StoreBuilder:
             parts=(),
         )
         return finish_store(self.writer, self.parts.entries, metadata, provenance)
+
+
+def _left_pieces(
+    column: StoredColumn, routes: Sequence[ColumnRoute], built: BuiltEdges, plan: BucketPlan, writer: ColumnWriter
+) -> Iterator[Callable[[], ColumnPiece]]:
+    return edge_pieces(column, routes, built, plan, writer.num_pieces)
 
 
 def _end_group(number: int) -> None:

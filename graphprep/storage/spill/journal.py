@@ -192,7 +192,11 @@ class Journal:
         file = SegmentFile.open(self._folder, task.state)
         assert file.path is not None
         with plain_words(str(file.path)), file.path.open("rb") as handle:
-            return _Unpickler(handle, known).load()
+            try:
+                return _Unpickler(handle, known).load()
+            except BrokenSegmentError as error:
+                broken = error
+        raise broken
 
     def _write(self) -> None:
         """Write the journal whole, or not at all."""

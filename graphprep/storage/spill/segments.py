@@ -121,6 +121,11 @@ class SegmentFile:
         assert self._hash is not None
         return None if self.path is None else Segment(self.path.name, self.num_bytes, self._hash.hexdigest())
 
+    def hash(self) -> Any:
+        """Return the xxh3 of what was written, for others to go on with. The folder is one that is kept."""
+        assert self._hash is not None
+        return self._hash.copy()
+
     @classmethod
     def open(cls, folder: SegmentFolder, segment: Segment | None) -> SegmentFile:
         """Return the file of a segment, which is read and compared.

@@ -13,7 +13,8 @@ import shutil
 import stat
 import struct
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
@@ -29,6 +30,8 @@ from graphprep.storage.faults import display_url, plain_words, raise_plain
 from graphprep.storage.private import LocalClaim, PrivateFolder
 from graphprep.storage.read.npy import MAGIC
 from graphprep.storage.read.urls import STDIN, Storage, local_path
+from graphprep.storage.spill.segments import Segment, SegmentFolder
+from graphprep.storage.write.kept import KeptSink
 from graphprep.storage.write.targets import Sink, Target
 
 _BUFFER_BYTES = 1 << 20
@@ -49,7 +52,7 @@ def npy_header(dtype: np.dtype[np.generic] | str, shape: tuple[int, ...]) -> byt
 
 
 class ArrayWriter:
-    """Writes one array front to back, hashing what it writes."""
+    """Writes one array front to back, hashing what it writes. Can be pickled where its store's arrays are kept."""
 
     def __init__(
         self, sink: Sink, store: StoreWriter, *, url: str, path: str, dtype: np.dtype[np.generic], shape: tuple[int, ...]
@@ -88,6 +91,18 @@ class ArrayWriter:
         self._store.sinks.remove(self._sink)
         return ArrayEntry(self._path, self._dtype.name, self._shape, self.num_bytes, self._hash.hexdigest())
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the hash to the file."""
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Go on where another run was."""
+        self.__dict__ |= state
+        assert isinstance(self._sink, KeptSink)
+        self._hash = self._sink.hash
+        self._store.sinks.add(self._sink)
+        self._store.num_bytes += self.num_bytes
+
     def _write(self, data: bytes | memoryview) -> None:
         try:
             self._sink.write(data)
@@ -107,12 +122,21 @@ class StoreWriter:
     then. On an object store objects are put whole and metadata.json last.
 
     ``replaced`` is the metadata.json of the store that is to be replaced, None where there is none. ``sinks`` are the arrays
-    that are not finished, ``num_bytes`` is what was written so far; threads write arrays, and hold ``lock``. Raises UsageError
-    where ``out`` exists, unless ``overwrite`` is given and ``out`` is a store, or ``resumes`` and it is what a killed run
+    that are not finished, ``num_bytes`` is what was written so far; threads write arrays, and hold ``lock``. Where a folder is
+    ``kept``, arrays grow there, and ``placed`` are those that are in the store, by path. Raises UsageError where ``out``
+    exists, unless ``overwrite`` is given and ``out`` is a store, or ``resumes`` and it is what a killed run
     began on an object store; StorageError where writing fails.
     """
 
-    def __init__(self, storage: Storage, out: str, overwrite: bool = False, *, resumes: bool = False) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        out: str,
+        overwrite: bool = False,
+        *,
+        resumes: bool = False,
+        kept: SegmentFolder | None = None,
+    ) -> None:
         out = out.rstrip("/") or out
         exists, self.replaced = check_store_place(storage, out, overwrite, resumes=resumes)
         self._out = out
@@ -121,6 +145,8 @@ class StoreWriter:
         self.sinks: set[Sink] = set()
         self.num_bytes = 0
         self.lock = threading.Lock()
+        self.kept = kept
+        self.placed: dict[str, Segment] = {}
         try:
             self._target: Target = target_for(storage, out, exists, takes_over=overwrite)
         except Exception as error:
@@ -148,26 +174,52 @@ class StoreWriter:
         little = np.dtype(dtype).newbyteorder("<")
         sizes = tuple(map(int, shape))
         try:
-            sink = self._target.open(full, math.prod(sizes) * little.itemsize)
+            sink = self._open(full, math.prod(sizes) * little.itemsize)
         except Exception as error:
             raise_plain(error, self._out)
         return ArrayWriter(sink, self, url=self._out, path=path, dtype=little, shape=sizes)
 
+    def _open(self, path: str, num_bytes: int) -> Sink:
+        return self._target.open(path, num_bytes) if self.kept is None else KeptSink(self, self.kept, path)
+
+    def place(self, path: str, segment: Segment) -> None:
+        """Let a finished file of the folder that is kept be one of the store: another name of it, or a copy."""
+        assert self.kept is not None
+        file = self.kept.path_of(segment.name)
+        if not self._target.link(path, str(file)):
+            with file.open("rb", buffering=0) as pieces:
+                self._put(path, segment.num_bytes, iter(partial(pieces.read, _BUFFER_BYTES), b""))
+        with self.lock:
+            self.placed[path] = segment
+
+    def go_on(self, placed: Mapping[str, Segment]) -> None:
+        """Place what an earlier run had placed. Raises StorageError where writing fails."""
+        for path, segment in placed.items():
+            try:
+                self.place(path, segment)
+            except Exception as error:
+                raise_plain(error, self._out)
+            self.num_bytes += segment.num_bytes
+
     def write_file(self, path: str, data: bytes) -> None:
         """Write a file, whole. ``path`` is relative to the store."""
         try:
-            sink = self._target.open(path, len(data))
-            try:
-                sink.write(data)
-                sink.commit()
-            except BaseException:
-                with contextlib.suppress(Exception):
-                    sink.discard()
-                raise
+            self._put(path, len(data), (data,))
         except Exception as error:
             raise_plain(error, self._out)
         with self.lock:
             self.num_bytes += len(data)
+
+    def _put(self, path: str, num_bytes: int, pieces: Iterable[bytes]) -> None:
+        sink = self._target.open(path, num_bytes)
+        try:
+            for piece in pieces:
+                sink.write(piece)
+            sink.commit()
+        except BaseException:
+            with contextlib.suppress(Exception):
+                sink.discard()
+            raise
 
     def url_of(self, path: str) -> str:
         """Return where a finished file of the store can be read before it is published."""
