@@ -151,14 +151,19 @@ def merge(
 ) -> ConvertSummary:
     """Make the store at ``out`` of what the workers of ``convert(..., out, worker_index=i, worker_count=n)`` decoded.
 
-    Inputs and options are theirs. ``resume`` goes on where an interrupted call stopped. ``given`` are fields of ``RunOptions``.
+    Inputs and options are theirs. ``resume`` goes on where an interrupted call stopped. A call behind one that has made the
+    store does nothing, and says so in a note. ``given`` are fields of ``RunOptions``.
     Raises GraphprepError, also while workers are missing.
     """
     from graphprep.convert.units.folder import UnitFolder
-    from graphprep.convert.units.merge import TakenOver, find_run
+    from graphprep.convert.units.merge import TakenOver, find_run, merged_before
 
     options = make_options(RunOptions, options, given)
     with _open_storage(options) as storage, UnitFolder(storage, os.fspath(out)) as folder:
+        before = merged_before(folder, storage)
+        if before is not None:
+            folder.remove()
+            return _worded(before, decoder=True)
         found = find_run(folder, options, resume=check_value("resume", resume, bool))
         run = _converter(found.options, elsewhere=TakenOver(os.fspath(out), found.shared))
         with _reporting(reporter) as told:

@@ -186,7 +186,9 @@ def convert(
         urls = list(dict.fromkeys(map(attrgetter("url"), prepared.decoded.sources.spans)))
 
         def provenance_of() -> object:
-            lineage = {} if in_memory is not None else {"convert": recorded(inputs, options)}
+            others = prepared.tasks.elsewhere
+            workers = {} if others is None else others.lineage
+            lineage = {} if in_memory is not None else {"convert": {**recorded(inputs, options), **workers}}
             return provenance(urls, run.storage, time.perf_counter() - begin, run.device.name, lineage)
 
         graph_name = options.graph_name or prepared.planned.sources.graph_name or "graph"

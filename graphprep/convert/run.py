@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from graphprep.convert.decoded.early_edges import EarlyRules
@@ -27,11 +28,15 @@ _AHEAD_BLOCKS = 4  # of a remote table, as stored, fetched while it is read
 
 
 class Elsewhere(NamedTuple):
-    """An input that others decode: its plan as they have it, how they read, and what yields their blocks in input order."""
+    """An input that others decode: its plan as they have it, how they read, and what yields their blocks in input order.
+
+    ``lineage`` is what provenance.json says of them.
+    """
 
     known: Plan
     reading: Reading
     blocks: Callable[[], Iterator[FoundBlock]]
+    lineage: Mapping[str, object] = MappingProxyType({})
 
 
 class Run(NamedTuple):

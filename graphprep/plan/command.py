@@ -9,16 +9,21 @@ from pathlib import Path
 
 from graphprep.convert.decoded.rows import IdSpaces
 from graphprep.convert.index.partition_file import look_at_parts, outside
+from graphprep.convert.read.apart import Reading
+from graphprep.convert.read.decode import DecodeSettings
 from graphprep.convert.read.plan import Plan, Planned
 from graphprep.convert.read.plan import plan as look
+from graphprep.convert.resume import about_files
 from graphprep.convert.run import Run, begin_run, decode_settings
+from graphprep.convert.units.cut import cut_input, share_of
+from graphprep.convert.units.work import check_share
 from graphprep.engine.budget import trim_heap
 from graphprep.model.compilation import done as compilations
 from graphprep.model.errors import UsageError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.options.plan import DiskRoom, PlanReport
 from graphprep.model.protocols import Reporter
-from graphprep.model.shown.texts import display_url
+from graphprep.model.shown.texts import count, display_url, size
 from graphprep.plan.exports import plan_exports
 from graphprep.plan.guesses import guesses
 from graphprep.plan.kernels import COMPILE_S, IMPORT_S, missing_kernels
@@ -94,7 +99,7 @@ def plan(
             compiled_s=compiled,
             guesses=guesses(run, known.input, sizes),
             exports=plan_exports(targets, sizes),
-            notes=_notes(run, known.input, strata, sizes, found.warnings),
+            notes=(*_share_note(run, known, settings), *_notes(run, known.input, strata, sizes, found.warnings)),
             elapsed_s=time.perf_counter() - begin,
         )
 
@@ -117,6 +122,19 @@ def _count_parts(run: Run, known: Plan, found: Tally) -> tuple[int, bool]:
     return options.partitions, False
 
 
+def _share_note(run: Run, known: Plan, settings: DecodeSettings) -> tuple[str, ...]:
+    """Say what a worker would decode, where it is one that was asked for. Raises what ``convert`` raises."""
+    share = check_share(run.options)
+    if share is None:
+        return ()
+    about_files(run, known, "--worker-index")
+    reading = Reading(settings.block_bytes, settings.limit_bytes, settings.max_rows)
+    units = cut_input(known, run.storage, reading, share.count).units
+    own = share_of(units, share.index, share.count)
+    some = f"{len(own):,} of {count(len(units), 'unit')}, {size(sum(unit.num_bytes for unit in own))}"
+    return (f"worker {share.index} of {share.count} decodes {some}; all else here is what one machine takes for the whole run",)
+
+
 def _code_bytes(strata: Sequence[Stratum]) -> int:
     """Return what modules that decoding loads hold, and what they keep."""
     return _ARROW_BYTES if "pyarrow" in sys.modules and any(one.kind == "table" for one in strata) else 0
@@ -128,12 +146,12 @@ def _disks(out: str | None, tmp_dir: str | None, sizes: GraphSizes, spilled: int
         return ()
     folder, tmp = find_folders(out, tmp_dir)
     needs: dict[int | str, tuple[str, int]] = {}
-    for one, size in ((folder, sum(sizes.store_bytes.values())), (tmp, spilled)):
-        if one is not None and size:
+    for one, num_bytes in ((folder, sum(sizes.store_bytes.values())), (tmp, spilled)):
+        if one is not None and num_bytes:
             key = Path(one).stat().st_dev if Path(one).exists() else one
             first, before = needs.get(key, (one, 0))
-            needs[key] = first, before + size
-    return tuple(DiskRoom(one, size, free_bytes(one)) for one, size in needs.values())
+            needs[key] = first, before + num_bytes
+    return tuple(DiskRoom(one, num_bytes, free_bytes(one)) for one, num_bytes in needs.values())
 
 
 def _notes(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from processes import started, wait_for
 import graphprep
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.model.protocols import Span
+from graphprep.model.shown.texts import size
 from graphprep.storage.read.spans import BOM, text_blocks
 from graphprep.storage.read.urls import Storage
 
@@ -210,6 +213,43 @@ def test_workers_hold_the_output(tmp_path, lines):
         decode(lines, out, 2)
     decode(lines, out, 2, overwrite=True)
     graphprep.merge(out)
+
+
+def test_a_merge_that_was_done_is_told_so(tmp_path, lines):
+    """Batch systems may do a job again; a run that workers began since is another, and a store made otherwise is none of theirs."""
+    out = tmp_path / "out"
+    decode(lines, out, 2)
+    left = folder_of(out)
+    shutil.copytree(left, tmp_path / "aside")
+    made = graphprep.merge(out)
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    (tmp_path / "aside").rename(left)  # as if the first call had been killed at its very end
+    for _ in range(2):
+        again = graphprep.merge(out)
+        assert (again.num_nodes, again.num_edges, again.num_parts) == (made.num_nodes, made.num_edges, made.num_parts)
+        assert again.notes == ("2 workers decoded what this store was made of before: nothing is left to do",)
+        assert not left.exists()
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
+    decode(lines, out, 1, overwrite=True)
+    assert graphprep.merge(out).input_bytes
+    graphprep.convert(lines, out, overwrite=True)
+    with pytest.raises(UsageError, match="no worker has decoded anything for this output"):
+        graphprep.merge(out)
+
+
+def test_a_workers_plan_tells_its_share(tmp_path, lines):
+    given = {"worker_count": 3, "block_bytes": 150}
+    shares = 0
+    for index in range(3):
+        (note, *_) = graphprep.plan(lines, worker_index=index, **given).notes
+        own = re.fullmatch(rf"worker {index} of 3 decodes (\d+) of (\d+) units, (.*?); all else here is .*", note)
+        done = graphprep.convert(lines, tmp_path / "out", worker_index=index, **given)
+        assert done.notes[0] == f"worker {index} of 3 is done: {own[1]} units decoded"
+        assert own[3] == size(done.input_bytes)
+        shares += int(own[1])
+    assert shares == int(own[2])
+    with pytest.raises(UsageError, match=r"worker_index.2 is not below worker_count.2"):
+        graphprep.plan(lines, worker_index=2, worker_count=2)
 
 
 def test_a_run_is_given_up_with_clean(tmp_path, lines):

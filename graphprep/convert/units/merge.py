@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from graphprep.convert.read.apart import FoundBlock, read_found
 from graphprep.convert.read.plan import Plan
@@ -13,14 +14,24 @@ from graphprep.convert.run import Elsewhere, Run
 from graphprep.convert.units.cut import cut_input
 from graphprep.convert.units.folder import SharedRun, UnitFolder
 from graphprep.convert.units.work import missing_workers, workers_words
+from graphprep.engine.budget import used_bytes
 from graphprep.model.errors import StorageError, UsageError
-from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.metadata import METADATA_NAME, STORE_FORMAT
+from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.options.recorded import options_of
 from graphprep.model.run_options import RunOptions
+from graphprep.model.shown.texts import count
 from graphprep.model.version import __version__
 from graphprep.storage.faults import display_url
+from graphprep.storage.read.arrays import read_metadata
 from graphprep.storage.spill.journal import refuse_other
 from graphprep.storage.spill.segments import BrokenSegmentError
+from graphprep.store.write import read_lineage
+
+if TYPE_CHECKING:
+    from graphprep.storage.read.urls import Storage
+
+_WORKERS = "workers"  # in provenance.json
 
 
 class WorkersRun(NamedTuple):
@@ -28,6 +39,37 @@ class WorkersRun(NamedTuple):
 
     shared: SharedRun
     options: ConvertOptions
+
+
+def merged_before(folder: UnitFolder, storage: Storage) -> ConvertSummary | None:
+    """Return what the store at the output holds, where an earlier call made it of what workers decoded.
+
+    None where it was made otherwise, or where workers have begun another run since. Batch systems do jobs again that were done.
+    """
+    begin, url = time.perf_counter(), storage.join(folder.out, METADATA_NAME)
+    if not storage.exists(url):
+        return None
+    workers, shared = read_lineage(storage, folder.out).get("convert", {}).get(_WORKERS), folder.find()
+    if workers is None or (shared is not None and shared.token != workers["token"]):
+        return None
+    metadata = read_metadata(storage.read_bytes(url), display_url(url))
+    return ConvertSummary(
+        out=folder.out,
+        format=STORE_FORMAT,
+        format_flags=(),
+        num_nodes=metadata.num_nodes_by_type(),
+        num_edges=metadata.num_edges_by_type(),
+        num_parts=metadata.num_parts,
+        num_records=0,
+        num_skipped=0,
+        num_dropped_edges=0,
+        num_created_nodes=0,
+        input_bytes=0,
+        output_bytes=0,
+        elapsed_s=time.perf_counter() - begin,
+        peak_memory_bytes=used_bytes(),
+        notes=(f"{count(workers['count'], 'worker')} decoded what this store was made of before: nothing is left to do",),
+    )
 
 
 def find_run(folder: UnitFolder, run: RunOptions, *, resume: bool) -> WorkersRun:
@@ -86,4 +128,4 @@ class TakenOver:
                         "is not what was written", place=display_url(str(error)), fix=f"start worker {index} again, then merge"
                     ) from None
 
-        return Elsewhere(cut.known, shared.reading, blocks)
+        return Elsewhere(cut.known, shared.reading, blocks, {_WORKERS: {"count": shared.worker_count, "token": shared.token}})
