@@ -63,10 +63,14 @@ def check_places(tmp_path, made, codes):
         assert read_store(made / f"out-{seed}") == whole, seed
 
 
-@pytest.mark.parametrize("engine", ["threads", "processes"])
-def test_killed_runs_go_on_to_the_same_bytes(engine, tmp_path, lines):
-    count = KILLS if engine == "threads" else max(1, KILLS // 5)
-    codes, _ = run_job(tmp_path, lines, "run", range(count), options={"engine": engine})
+@pytest.mark.parametrize(
+    ("options", "share"),
+    [({}, 1), ({"engine": "processes"}, 5), ({"partition_by": "ldg"}, 5)],
+    ids=["threads", "processes", "partitions by edges"],
+)
+def test_killed_runs_go_on_to_the_same_bytes(options, share, tmp_path, lines):
+    count = max(1, KILLS // share)
+    codes, _ = run_job(tmp_path, lines, "run", range(count), options=options)
     killed = [code for ended in codes.values() for code in ended[:-1]]
     assert killed.count(-signal.SIGKILL) >= count // 2
     assert set(killed) <= {-signal.SIGKILL, 0, EXISTS}  # a run that was killed late had little left to do
