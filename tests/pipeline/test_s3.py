@@ -289,7 +289,7 @@ def test_a_killed_run_leaves_no_metadata_and_is_replaced_on_demand(bucket, capsy
 
 KILLED_LATE = """
 import os, sys
-import graphprep
+from graphprep.cli.main import run
 from graphprep.storage.write.publish import StoreWriter
 publish = StoreWriter.publish
 def die(self, metadata):
@@ -298,25 +298,30 @@ def die(self, metadata):
     self.url_of("")  # sends what waits
     os.kill(os.getpid(), 9)
 StoreWriter.publish = die
-graphprep.convert(*sys.argv[1:3], format="edges", partitions=2, partition_by=sys.argv[3], resume=True)
+run(sys.argv[1:])
 """
 
 
-@pytest.mark.parametrize("method", ["range", "ldg"])
-def test_a_killed_run_goes_on_behind_its_finished_tasks(method, bucket, tmp_path, monkeypatch, capsys):
-    """Those that look at edges, too: they convert first, and then partition."""
+@pytest.mark.parametrize("words", ["", "--partition-by ldg", "--undirected", "merge"])
+def test_a_killed_run_goes_on_behind_its_finished_tasks(words, bucket, tmp_path, monkeypatch, capsys):
+    """Also those that rewrite what they converted, and those that take over what workers decoded."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # of the journal
     monkeypatch.setattr("tempfile.tempdir", None)
+    store, whole = f"{bucket.url}/store", f"{bucket.url}/whole"
     url = bucket.put("a.txt", edges_text(3000, 500))
-    flags = [url, f"{bucket.url}/store", "--format", "edges", "--partitions", "2", "--partition-by", method]
-    killed = subprocess.run([sys.executable, "-c", KILLED_LATE, *flags[:2], method], capture_output=True, check=False)
+    flags = ["--format", "edges", "--partitions", "2", *words.split()]
+    line = ["convert", url, store, *flags]
+    if words == "merge":
+        line, flags = ["merge", store], flags[:-1]
+        assert run(["convert", url, store, *flags, "--worker-index", "0", "--worker-count", "1"]) == 0
+    killed = subprocess.run([sys.executable, "-c", KILLED_LATE, *line, "--resume"], capture_output=True, check=False)
     assert killed.returncode == -9, killed.stderr
     assert ".graphprep-claim" in bucket.files("store")
-    assert run(["convert", *flags]) == 2
+    assert run(line) == 2
     capsys.readouterr()
-    assert run(["convert", *flags, "--resume"]) == 0
+    assert run([*line, "--resume"]) == 0
     assert "resume: done before: count, shuffle\n" in capsys.readouterr().err
-    assert run(["convert", url, f"{bucket.url}/whole", *flags[2:]]) == 0
+    assert run(["convert", url, whole, *flags]) == 0
     assert stored(bucket, "store") == stored(bucket, "whole")
     assert {name.partition("/")[0] for name in bucket.files()} == {"a.txt", "store", "whole"}
     assert list(tmp_path.iterdir()) == []
