@@ -32,15 +32,23 @@ def leaf_columns(group: pq.RowGroupMetaData, names: Sequence[str] | None) -> Ite
 
 
 def read_wide(
-    handle: BinaryIO, metadata: pq.FileMetaData, group: int, names: Sequence[str], step: int, room: ReadingRoom
+    handle: BinaryIO,
+    metadata: pq.FileMetaData,
+    group: int,
+    num_rows: int,
+    names: Sequence[str],
+    step: int,
+    room: ReadingRoom,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield a row group in batches of at most ``step`` rows, holding about ``room.most_bytes`` beside a batch.
+    """Yield the first ``num_rows`` rows of a row group, or a few more, in batches of at most ``step`` rows.
 
-    A reader holds a page of every column that it reads. Where all these pages have no room, some columns are decoded after
-    others into a temporary file, which then is read with all of them side by side. Raises StorageError where that has no room.
+    A reader holds a page of every column that it reads. Where all these pages have no room beside a batch, in
+    ``room.most_bytes``, some columns are decoded after others into a temporary file, which then is read with all of them side
+    by side. Raises StorageError where that has no room.
     """
     sets = _share_out(metadata.row_group(group), names, room.most_bytes // 2)
-    streams = (_read_columns(handle, metadata, group, columns, step, room.most_bytes // 2) for columns in sets)
+    step = min(step, num_rows)
+    streams = (_read_columns(handle, metadata, group, num_rows, columns, step, room.most_bytes // 2) for columns in sets)
     if len(sets) == 1:
         yield from next(streams)
         return
@@ -68,14 +76,23 @@ def _share_out(group: pq.RowGroupMetaData, names: Sequence[str], most_bytes: int
 
 
 def _read_columns(
-    handle: BinaryIO, metadata: pq.FileMetaData, group: int, names: Sequence[str], step: int, most_bytes: int
+    handle: BinaryIO,
+    metadata: pq.FileMetaData,
+    group: int,
+    num_rows: int,
+    names: Sequence[str],
+    step: int,
+    most_bytes: int,
 ) -> Iterator[pa.RecordBatch]:
-    """Decode some columns on and on, reading the file a piece at a time."""
+    """Decode some columns on and on, reading the file a piece at a time, until there are ``num_rows`` rows."""
     buffer = max(_LEAST_BUFFER, min(_MOST_BUFFER, most_bytes // len(names)))
     file = pq.ParquetFile(handle, metadata=metadata, buffer_size=buffer)
     for batch in file.iter_batches(batch_size=step, row_groups=[group], columns=list(names)):
         if batch.num_rows:
             yield batch
+        num_rows -= batch.num_rows
+        if num_rows <= 0:
+            return
 
 
 class _Stored:

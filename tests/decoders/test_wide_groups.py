@@ -46,6 +46,24 @@ def test_rows_are_those_of_the_file(tmp_path, monkeypatch, room_bytes, group_row
     assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
 
 
+def test_no_more_is_decoded_than_is_asked_for(tmp_path, monkeypatch):
+    """A sample of a wide row group writes a few rows of it to the temporary file, not all."""
+    table = make_table()
+    pq.write_table(table, tmp_path / "t.parquet")
+    files, sizes = [], []
+    new_file = tempfile.TemporaryFile
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir: files.append(new_file(dir=dir)) or files[-1])
+    for num_rows in (50, NUM_ROWS):
+        span = Span("t.parquet", "table", start=0, stop=num_rows, room=ReadingRoom(1, str(tmp_path)))
+        with (tmp_path / "t.parquet").open("rb") as handle:
+            batches = parquet_batches(handle, span, 1 << 10, table.column_names)
+            first = next(batches)
+            sizes.append(files[-1].seek(0, 2))
+            assert first.to_pylist() == table.slice(0, first.num_rows).to_pylist()
+            assert first.num_rows + sum(batch.num_rows for batch in batches) == num_rows
+    assert sizes[0] * 20 < sizes[1]
+
+
 def test_no_room_for_the_temporary_file_is_told(tmp_path):
     pq.write_table(make_table(), tmp_path / "t.parquet")
     room = ReadingRoom(1, str(tmp_path / "gone"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
-from functools import partial
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -31,7 +30,7 @@ from graphprep.decoders.wide_groups import leaf_columns, read_wide
 from graphprep.kernels.cpu.text import delimited, numbers
 from graphprep.kernels.cpu.text.delimited import Codes
 from graphprep.model.errors import DataError
-from graphprep.model.protocols import Span
+from graphprep.model.protocols import ReadingRoom, Span
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawIds, RawTexts
 from graphprep.storage.read.arrow_arrays import arrow_array, arrow_text
 
@@ -187,9 +186,12 @@ def parquet_batches(handle: BinaryIO, span: Span, max_rows: int, names: Sequence
         return
     groups = [group for group in range(len(sizes)) if bounds[group] < stop and bounds[group + 1] > span.start]
     at = int(bounds[groups[0]]) if groups else stop
-    wide = None if span.room is None else partial(read_wide, handle, file.metadata, names=names, room=span.room)
-    most = sys.maxsize if span.room is None else span.room.most_bytes
-    for batch in row_group_batches(file, max_rows, groups, names, max_bytes=batch_bytes(max_rows), wide=wide, most_bytes=most):
+    room = ReadingRoom(sys.maxsize, "") if span.room is None else span.room
+
+    def wide(group: int, step: int) -> Iterator[pa.RecordBatch]:
+        return read_wide(handle, file.metadata, group, stop - int(bounds[group]), names, step, room)
+
+    for batch in row_group_batches(file, max_rows, groups, names, True, batch_bytes(max_rows), wide, room.most_bytes):
         low, high = max(span.start - at, 0), min(stop - at, batch.num_rows)
         at += batch.num_rows
         if low < high:
@@ -333,15 +335,16 @@ class ArrowCells:
     def feature(self, name: str, position: int, dtype: str | None) -> ColumnChunk:
         """Read a column that is stored, numbers as ``dtype`` where that is given."""
         array = self.array(position)
-        if pa.types.is_null(array.type):
-            return _no_values(name, dtype)
-        if is_text(array.type):
-            return self._texts(name, position, dtype)
         rows = valid_rows(array)
-        if is_sparse(array.type):
-            return self._sparse(name, position, without_nulls(array), rows, dtype)
-        if is_temporal(array.type):
-            return self._temporal(name, position, without_nulls(array), rows, dtype)
+        if not is_number(array.type):  # most are numbers, and there may be thousands of columns
+            if pa.types.is_null(array.type):
+                return _no_values(name, dtype)
+            if is_text(array.type):
+                return self._texts(name, position, dtype)
+            if is_sparse(array.type):
+                return self._sparse(name, position, without_nulls(array), rows, dtype)
+            if is_temporal(array.type):
+                return self._temporal(name, position, without_nulls(array), rows, dtype)
         counts, values, item_shape = self._flatten(position, without_nulls(array), rows)
         if dtype == "binary":
             words = Wording(f"field {name!r} must be text, found {array.type}", "declare a dtype of numbers with --column")
@@ -414,6 +417,8 @@ class ArrowCells:
 
     def _flatten(self, position: int, array: pa.Array, rows: Ints) -> tuple[Ints, NDArray[np.generic], tuple[int, ...] | None]:
         """Return counts a row, all values, and the shape that all rows share, None where they differ."""
+        if not is_list(array.type):
+            return np.ones(len(array), np.int64), present(array)[1], ()
         bounds = np.arange(len(array) + 1, dtype=np.int64)  # of each row, in items of the present level
         shape: tuple[int, ...] | None = ()
         while is_list(array.type):

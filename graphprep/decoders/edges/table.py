@@ -54,8 +54,9 @@ def check_schema(schema: pa.Schema, layout: EdgeLayout, url: str) -> tuple[HeldI
                 f"--time-unit is for times in seconds, but column {schema.names[layout.time]!r} of {url} holds {kind}",
                 fix="leave out --time-unit: timestamps and dates are stored as they are",
             )
+    types = schema.types  # a list made anew each time
     for column in layout.further:
-        if not is_readable(schema.types[column.position]):
+        if not is_readable(types[column.position]):
             words = "features must be numbers, bools, texts, timestamps, dates, or lists of numbers"
             raise wrong_type(schema, column.position, url, words, f"cast it, or pass --drop-column {column.name}")
     return _held(schema.types[layout.src]), _held(schema.types[layout.dst])

@@ -8,6 +8,7 @@ import threading
 from array import array as packed
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
@@ -101,7 +102,7 @@ class SpillPool:
         """Count bytes in memory, and spill the largest runs until they are within the cap; ``lock`` is held."""
         self.in_memory_bytes += num_bytes
         while self.in_memory_bytes > self.cap_bytes:
-            largest = max(self.runs, key=lambda runs: runs.in_memory_bytes)
+            largest = max(self.runs, key=attrgetter("in_memory_bytes"))
             if not largest.in_memory_bytes:
                 return
             largest.spill()
