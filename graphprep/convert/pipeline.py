@@ -147,8 +147,9 @@ def convert(
 
     ``inputs``: paths, folders, globs or URLs (``-``: stdin), or names of what is ``in_memory``; ``out``: a path or URL that
     does not exist yet. With ``rewrite`` the store is made in a private folder, and what that makes of it is at ``out``.
-    ``elsewhere`` is asked for the blocks of an input that others decode; ``journal`` is that of a run of which this is the
-    first part. Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``.
+    ``elsewhere`` is asked for the blocks of an input that others decode, for this output; ``journal`` is that of a run of which
+    this is the first part. Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at
+    ``out``.
     """
     options = options or ConvertOptions()
     begin = time.perf_counter()
@@ -157,12 +158,13 @@ def convert(
         kept = journal or journal_folder(out, tmp_dir)
         run = stack.enter_context(begin_run(inputs, (out,), options, tmp_dir, reporter, kept if options.resume else None))
         ledger, memory = run.ledger, run.memory
+        resumes = options.resume or elsewhere is not None
         if elsewhere is None:
             with UnitFolder(run.storage, out) as folder_of_workers:
                 folder_of_workers.refuse_workers()
             elsewhere = stack.enter_context(OnDask(out, options)) if options.engine == "dask" else None
         writer = target = stack.enter_context(
-            StoreWriter(run.storage, out, options.overwrite, resumes=options.resume, kept=None if rewrite else run.kept)
+            StoreWriter(run.storage, out, options.overwrite, resumes=resumes, kept=None if rewrite else run.kept)
         )
         if rewrite is not None:
             folder = PrivateFolder(tmp_dir)

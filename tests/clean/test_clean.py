@@ -377,6 +377,27 @@ def test_a_remote_claim_of_another_machine_is_respected(place):
     assert place.files() == OLD
 
 
+def test_a_run_that_fails_leaves_the_claim_of_the_dead_one_whose_objects_are_there(place):
+    """Else nobody could tell any more whose they are."""
+    out = f"{place.url}/flows"
+    dead = FolderOutput(Storage(), out, exists=False, last="META").__enter__()
+    dead.write("graph/edges.bin", b"x" * 10)
+    dead._target.url("")
+    die(dead, pid=0)
+    before = place.files()
+    with pytest.raises(RuntimeError), FolderOutput(Storage(), out, exists=True, last="META") as another:
+        another.write("graph/nodes.bin", b"y")
+        raise RuntimeError
+    if "hdfs" not in place.url:  # there a hidden folder tells it
+        assert place.files() == before
+    another = FolderOutput(Storage(), out, exists=True, last="META").__enter__()
+    another.write("graph/nodes.bin", b"y")
+    another._target.url("")
+    die(another)  # it is killed as well
+    graphprep.clean(out)
+    assert place.files() == {}
+
+
 def test_an_export_leaves_what_it_did_not_write(place):
     folder = FolderOutput(Storage(), f"{place.url}/flows", exists=False, last="META")
     folder.__enter__()

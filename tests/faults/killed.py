@@ -153,12 +153,22 @@ class Job:
         if self.job["how"] == "build":
             follow_build(moments, Path(self.job["log"]) / name)
         try:
-            graphprep.convert(self.job["inputs"], out, resume=True, **self.options)
+            self.make(out)
         except GraphprepError as error:
             print(json.dumps({"error": str(error)}), file=sys.stderr, flush=True)
             return error.exit_code
         self.num_moments.value = moments.count
         return DONE
+
+    def make(self, out: str) -> None:
+        """Convert, with ``workers`` by that many, one after another, and by who merges what they decoded."""
+        count = self.job.get("workers", 0)
+        for index in range(count):
+            graphprep.convert(self.job["inputs"], out, worker_index=index, worker_count=count, **self.options)
+        if count:
+            graphprep.merge(out, self.options["run"], resume=True)
+        else:
+            graphprep.convert(self.job["inputs"], out, resume=True, **self.options)
 
     def limited(self, name: str, most: int) -> int:
         """Convert where no file grows beyond a size."""

@@ -77,6 +77,12 @@ def test_killed_runs_go_on_to_the_same_bytes(options, share, tmp_path, lines):
     check_places(tmp_path, tmp_path / "made", codes)
 
 
+def test_workers_that_are_killed_go_on_and_so_does_who_merges_what_they_decoded(tmp_path, lines):
+    codes, _ = run_job(tmp_path, lines, "run", range(max(1, KILLS // 5)), workers=2)
+    graphprep.clean(tmp_path / "made", all_dead=True)  # of workers nobody knows whether they come back
+    check_places(tmp_path, tmp_path / "made", codes)
+
+
 def test_runs_killed_at_any_time_go_on_to_the_same_bytes(tmp_path, lines):
     """Also where no call of the system is near."""
     codes, _ = run_job(tmp_path, lines, "time", range(max(1, KILLS // 5)), most_s=1.0)
@@ -146,8 +152,11 @@ def check_bucket(tmp_path, bucket, codes):
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
-def test_runs_to_s3_that_are_killed_go_on_to_the_same_bytes(tmp_path, lines, bucket):
-    codes, _ = run_job(tmp_path, lines, "run", range(max(2, KILLS // 3)), f"{bucket.url}/kills")
+@pytest.mark.parametrize(("workers", "share"), [(0, 3), (2, 6)], ids=["one process", "workers"])
+def test_runs_to_s3_that_are_killed_go_on_to_the_same_bytes(workers, share, tmp_path, lines, bucket):
+    codes, _ = run_job(tmp_path, lines, "run", range(max(2, KILLS // share)), f"{bucket.url}/kills", workers=workers)
+    if workers:
+        graphprep.clean(f"{bucket.url}/kills", all_dead=True)
     check_bucket(tmp_path, bucket, codes)
 
 

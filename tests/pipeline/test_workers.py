@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -137,6 +138,22 @@ def test_workers_share_remote_places(place, tmp_path, lines, request):
     got.pop("provenance.json")
     assert got == read_store(tmp_path / "whole")
     assert [name for name in fs.find(fs._parent(path)) if "graphprep" in name] == []
+
+
+def test_what_killed_ones_left_at_an_object_store_hinders_neither_workers_nor_merge(tmp_path, lines):
+    fs, out = fsspec.filesystem("memory"), f"memory://left-{tmp_path.name}/out"
+    for _ in range(2):  # the first while it began, the second while it merged
+        claim = {"host": socket.gethostname(), "pid": 0, "last": "metadata.json", "names": []}
+        fs.pipe_file(f"{out}/.graphprep-claim", json.dumps(claim).encode())
+        decode(lines, out, 2, block_bytes=8)
+        fs.pipe_file(f"{out}/part-00000/left", b"half")
+    graphprep.merge(out)
+    graphprep.convert(lines, tmp_path / "whole")
+    path = fs._strip_protocol(out)
+    got = {name.removeprefix(f"{path}/"): fs.cat_file(name) for name in fs.find(path)}
+    got.pop("provenance.json")
+    assert got == read_store(tmp_path / "whole")
+    assert fs.ls(fs._parent(path), detail=False) == [path]
 
 
 def test_what_was_done_is_not_done_again(tmp_path, lines):

@@ -96,16 +96,16 @@ class UnitFolder:
         raise StorageError("is damaged", place=display_url(f"{self.url}/{_RUN}"), fix=f"{self.removal}, and begin anew")
 
     def join(self, mine: SharedRun, overwrite: bool) -> SharedRun:
-        """Begin a run, or join it where it was begun.
+        """Begin a run, or join it where it was begun; what one that was killed left at OUT is no hindrance.
 
         Raises UsageError where another run has the output, or where that is to be something else.
         """
-        check_store_place(self._storage, self.out, overwrite)
+        check_store_place(self._storage, self.out, overwrite, resumes=True)
         left = _ATTEMPTS
         while (found := self.find()) is None:
             left -= 1
             try:
-                with StoreWriter(self._storage, self.out, overwrite):  # nobody else writes there now
+                with StoreWriter(self._storage, self.out, overwrite, resumes=True):  # nobody else writes there now
                     self._begin(mine.dump())
             except UsageError:  # of another run, or of another worker that begins this one
                 if not left:

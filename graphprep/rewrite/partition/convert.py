@@ -33,8 +33,12 @@ def convert_in_parts(
     in_memory: InMemory | None = None,
     *,
     convert: Callable[..., ConvertSummary] = pipeline.convert,
+    resumes: bool = False,
 ) -> ConvertSummary:
-    """Convert raw graph files with ``convert``, and partition what they are. Arguments and errors are those of that."""
+    """Convert raw graph files with ``convert``, and partition what they are. Arguments and errors are those of that.
+
+    ``resumes``: what a run that was killed left at ``out`` is replaced, as with ``resume``.
+    """
     with contextlib.ExitStack() as stack:
         tmp_dir = options.run.tmp_dir or folder_beside(out)
         if options.partition_by == "metis":
@@ -42,7 +46,7 @@ def convert_in_parts(
         storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
         storage.load_drivers((out,))
         kept = journal_folder(out, tmp_dir)
-        writer = stack.enter_context(StoreWriter(storage, out, options.overwrite, resumes=options.resume))
+        writer = stack.enter_context(StoreWriter(storage, out, options.overwrite, resumes=resumes or options.resume))
         folder = PrivateFolder(tmp_dir)
         stack.callback(folder.remove)
         store = storage.join(folder.make(), "store")

@@ -35,6 +35,7 @@ class RemoteClaim:
         self._takes_over = takes_over
         self._token = ""
         self._claim: dict[str, Any] = {"last": last, "names": []}
+        self._before: dict[str, Any] | None = None  # a dead run's claim, which this one took the place of
 
     def take(self) -> None:
         """Claim the output.
@@ -46,8 +47,11 @@ class RemoteClaim:
         self._claim |= owner
         found = self.read()
         if found is not None or not self._put(is_new=True):
-            self.refuse(self.read() or {} if found is None else found)
+            found = self.read() or {} if found is None else found
+            self.refuse(found)
+            self._claim["names"] = list(found.get("names", ()))  # what it left is still there
             self._put()
+            self._before = found
         self._token = token
         _held.add(token)
 
@@ -77,6 +81,16 @@ class RemoteClaim:
             self._forget()
             with contextlib.suppress(Exception):
                 self._fs.rm_file(self.path)
+
+    def restore(self) -> None:
+        """Give the claim up, where it is ours, to the dead run that had it: what that left is still there."""
+        if not self._token or self._before is None:
+            self.release()
+            return
+        self._claim = self._before
+        with contextlib.suppress(Exception):
+            self._put()
+        self._forget()
 
     def abandon(self) -> None:
         """Leave the claim there as that of a dead run."""

@@ -74,7 +74,7 @@ class ObjectTarget:
         try:
             check_can_put(self._out, self._fs, f"{self._stage}/{self._last}")
         except BaseException:
-            self._claim.release()
+            self._claim.restore()
             raise
 
     def open(self, path: str, num_bytes: int) -> ObjectSink:
@@ -110,12 +110,13 @@ class ObjectTarget:
             self._move(last)
         except Exception as error:
             raise self._half_moved(error) from error
+        self._claim.release()
         self.remove()
 
     def remove(self) -> None:
         """Remove the objects of this run, and nothing else."""
         self._batch.clear()
-        self._claim.release()
+        self._claim.restore()
         if self._stage:
             self._fs.invalidate_cache()
             _delete(self._fs, [f"{self._stage}/{path}" for path in self._paths])
