@@ -535,6 +535,7 @@ def test_a_relation_of_several_edge_types_is_ambiguous():
 
 
 def test_weights_are_one_number_an_edge():
+    pytest.importorskip("scipy", reason="SciPy is not installed")
     shop = graphprep.load(str(GOLDEN / "shop_edgelist_both_parts" / "store"))
     with pytest.raises(UsageError) as caught:
         shop.to_scipy("0:0:1", weight="feat_0")

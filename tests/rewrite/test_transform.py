@@ -664,7 +664,7 @@ def test_stores_in_another_order_go_through_it(words, scope, tmp_path):
         (["khop-subgraph", "seeds", "9" * 5000], "is no number of hops"),
         (["filter-degree", "²:"], "filter-degree: '²:' are no degrees"),
         (["filter-degree", ":" + "9" * 5000], "are no degrees"),
-        (["filter", "weight > 1 % 0"], "'weight > 1 % 0' cannot be computed: integer modulo by zero"),
+        (["filter", "weight > 1 % 0"], "'weight > 1 % 0' cannot be computed: "),
         (["filter", "(weight > 1) - (weight > 2) == 0"], "cannot be computed: numpy boolean subtract"),
         (["filter", "weight > " + "9" * 400], "cannot be computed: int too large to convert to float"),
         (["filter", "not " * 3000 + "weight > 1"], "is no expression"),

@@ -106,6 +106,7 @@ def test_ids_and_positions(name):
 
 @pytest.mark.parametrize("name", ["homogeneous", "heterogeneous"])
 def test_degrees_and_matrices(name):
+    pytest.importorskip("scipy", reason="SciPy is not installed")
     flow = graphprep.create_full_node_flow(load(name), 2, SEEDS[name])
     assert flow.layer_in_degree(0).tolist() == [0] * flow.layer_size(0)
     assert flow.layer_out_degree(-1).tolist() == [0] * flow.layer_size(-1)

@@ -130,6 +130,10 @@ def expression_owner(metadata: GraphMetadata, words: str) -> tuple[Owner, str]:
     return owners[0], text
 
 
+def _no_expression(text: str) -> UsageError:
+    return UsageError(f"{_shown(text)} is no expression", fix="write for instance: age > 30 and country == 2")
+
+
 def _parse(text: str) -> ast.expr:
     """Parse an expression; what stands in backticks is the name of a column, in digits behind ``_BACKTICK`` for Python."""
     plain = _QUOTED.sub(lambda found: found[0] if found[1] is None else _hidden(found[1]), text.strip())
@@ -137,7 +141,7 @@ def _parse(text: str) -> ast.expr:
         with PARSER:
             return ast.parse(plain, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deep
-        raise UsageError(f"{_shown(text)} is no expression", fix="write for instance: age > 30 and country == 2") from None
+        raise _no_expression(text) from None
 
 
 def _hidden(name: str) -> str:
@@ -208,11 +212,9 @@ def expression_mask(store: StoredArrays, owner: Owner, text: str, scratch: Scrat
         names = {name: (column, values[at]) for name, (column, values, _) in held.items()}
         try:
             out[at] = np.asarray(_evaluate(tree, names, text), np.bool_)
-        except (
-            ArithmeticError,
-            TypeError,
-            RecursionError,
-        ) as error:  # 1 % 0, a number beyond a dtype, - of bools
+        except RecursionError:  # nested too deep, for Pythons that parse what they cannot compute
+            raise _no_expression(text) from None
+        except (ArithmeticError, TypeError) as error:  # 1 % 0, a number beyond a dtype, - of bools
             raise UsageError(
                 f"{_shown(text)} cannot be computed: {error}", fix="write other numbers, or compare less"
             ) from None
