@@ -45,6 +45,9 @@ def local_outcome(run, tmp_path_factory, out):
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
 def test_a_run_gives_what_a_local_one_gives(run, pair, place, tmp_path_factory, capsys):
+    if "--plot" in run.arguments:
+        pytest.importorskip("matplotlib", reason="matplotlib is not installed: make test-all does")
+
     def out():
         return capsys.readouterr().out
 
