@@ -102,7 +102,10 @@ class PlainReporter(MessageReporter):
             self._say(self._now, done=True)
 
     def _say(self, stage: StageProgress, *, done: bool) -> None:
-        self._write(stage.describe(done=done))
+        from graphprep.model import compilation
+
+        compiling = "" if done else compilation.done.describe()
+        self._write("; ".join(filter(None, (stage.describe(done=done), compiling))))
 
 
 class JsonReporter(PlainReporter):

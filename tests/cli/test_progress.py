@@ -174,7 +174,7 @@ def test_kernels_that_are_compiled_for_their_own_sake(clock, monkeypatch):
             tell(num, 21)
             reporter.advance()
     reporter.close()
-    assert out.getvalue() == "compile: compiling kernels 7 of 21, 12 s\n"
+    assert out.getvalue() == "compile; compiling kernels 7 of 21, 12 s\n"
 
 
 def test_a_stage_of_a_second_is_not_worth_a_line(clock):

@@ -55,8 +55,6 @@ class StageProgress:
             parts.append(f"{size(self.num_bytes / seconds)}/s")
         if done:
             parts.append(f"took {duration(seconds)}")
-        elif told := compilation.done.describe():
-            parts.append(told)
         elif self.remaining_s is not None:
             parts.append(f"{duration(self.remaining_s)} left")
         return f"{self.name}: {', '.join(parts)}" if parts else self.name
