@@ -177,14 +177,6 @@ def convert(
         drops = options.on_missing_node == "drop"
         disk = DiskRules(out, tmp_dir, memory.pool_bytes, len(options.layouts), options.edge_ids, may_drop_edges=drops)
         prepared = _prepare(run, disk, target.replaced, elsewhere)
-        shape = StoreShape.of(prepared.index.partition.num_parts, prepared.nodes, prepared.edges)
-        needs = build_needs(options, memory, shape, prepared.most_bytes)
-        ledger.begin("build", (*needs, memory.runs(prepared.most_bytes)))
-        fresh = StoreBuilder(writer, prepared.index, options, memory, run.pool, ledger.reporter)
-        known = {"writer": writer, "index": prepared.index, "options": options, "memory": memory, "kernels": prepared.kernels}
-        builder, keep = prepared.tasks.builder(fresh, prepared.most_bytes, **known)
-        builder.write(prepared.nodes, prepared.edges, keep)
-        ledger.begin("publish", (publish_need(options, shape), memory.runs(prepared.most_bytes)))
         urls = list(dict.fromkeys(map(attrgetter("url"), prepared.decoded.sources.spans)))
 
         def provenance_of() -> object:
@@ -193,8 +185,7 @@ def convert(
             lineage = {} if in_memory is not None else {"convert": {**recorded(inputs, options), **workers}}
             return provenance(urls, run.storage, time.perf_counter() - begin, run.device.name, lineage)
 
-        graph_name = options.graph_name or prepared.planned.sources.graph_name or "graph"
-        metadata = builder.finish(graph_name, prepared.nodes, prepared.edges, provenance_of)
+        metadata = _build(run, prepared, writer, provenance_of)
         if rewrite is not None:
             made = Converted(
                 url, target, run.storage, memory, tmp_dir, prepared.kernels, ledger, ledger.reporter, provenance_of
@@ -207,6 +198,21 @@ def convert(
         if rewrite is not None:
             summary = replace(summary, num_nodes=metadata.num_nodes_by_type(), num_edges=metadata.num_edges_by_type())
         return summary if in_memory is None else replace(summary, notes=(*in_memory.notes, *summary.notes))
+
+
+def _build(run: Run, prepared: Prepared, writer: StoreWriter, provenance_of: Callable[[], object]) -> GraphMetadata:
+    """Build the store, from where an earlier run left it, and publish it."""
+    options, memory, ledger = run.options, run.memory, run.ledger
+    shape = StoreShape.of(prepared.index.partition.num_parts, prepared.nodes, prepared.edges)
+    runs = memory.runs(prepared.most_bytes)
+    ledger.begin("build", (*build_needs(options, memory, shape, prepared.most_bytes), runs))
+    fresh = StoreBuilder(writer, prepared.index, options, memory, run.pool, ledger.reporter)
+    known = {"writer": writer, "index": prepared.index, "options": options, "memory": memory, "kernels": prepared.kernels}
+    builder, keep = prepared.tasks.builder(fresh, prepared.most_bytes, **known)
+    builder.write(prepared.nodes, prepared.edges, keep)
+    ledger.begin("publish", (publish_need(options, shape), runs))
+    graph_name = options.graph_name or prepared.planned.sources.graph_name or "graph"
+    return builder.finish(graph_name, prepared.nodes, prepared.edges, provenance_of)
 
 
 def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, reporter: Reporter | None = None) -> InputReport:

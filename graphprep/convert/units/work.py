@@ -97,7 +97,14 @@ def work(
         run.ledger.end()
         missing = missing_workers(cut.units, folder.done(shared), share.count)
         return ConvertSummary(
-            *(out, known.input.format, known.input.flags, {}, {}, 0, 0, 0, 0, 0, num_bytes, written_bytes),
+            out=out,
+            format=known.input.format,
+            format_flags=known.input.flags,
+            num_nodes={},
+            num_edges={},
+            num_parts=0,
+            input_bytes=num_bytes,
+            output_bytes=written_bytes,
             elapsed_s=time.perf_counter() - begin,
             peak_memory_bytes=run.sampler.stop(),
             stage_s=run.ledger.seconds,

@@ -87,7 +87,7 @@ class ConvertOptions:
         return words + ["to-bidirected"] * self.undirected + ["largest-component"] * self.largest_component
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class ConvertSummary(RunResult):
     """What ``convert`` did. Sizes in bytes, times in seconds; ``notes`` are sentences for the user.
 
@@ -101,12 +101,12 @@ class ConvertSummary(RunResult):
     num_nodes: Mapping[str, int]
     num_edges: Mapping[str, int]
     num_parts: int
-    num_records: int
-    num_skipped: int
-    num_dropped_edges: int
-    num_created_nodes: int
-    input_bytes: int
-    output_bytes: int
+    num_records: int = 0
+    num_skipped: int = 0
+    num_dropped_edges: int = 0
+    num_created_nodes: int = 0
+    input_bytes: int = 0
+    output_bytes: int = 0
     elapsed_s: float
     peak_memory_bytes: int
     splits: Mapping[str, tuple[int, int, int, int]] = field(default_factory=dict)
