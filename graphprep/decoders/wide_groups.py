@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,24 +31,25 @@ def leaf_columns(group: pq.RowGroupMetaData, names: Sequence[str] | None) -> Ite
             yield path, column
 
 
-def read_wide(
-    handle: BinaryIO,
-    metadata: pq.FileMetaData,
-    group: int,
-    num_rows: int,
-    names: Sequence[str],
-    step: int,
-    room: ReadingRoom,
-) -> Iterator[pa.RecordBatch]:
-    """Yield the first ``num_rows`` rows of a row group, or a few more, in batches of at most ``step`` rows.
+class RowGroup(NamedTuple):
+    """The first ``num_rows`` rows of a row group of an open file."""
+
+    handle: BinaryIO
+    metadata: pq.FileMetaData
+    number: int
+    num_rows: int
+
+
+def read_wide(group: RowGroup, names: Sequence[str], step: int, room: ReadingRoom) -> Iterator[pa.RecordBatch]:
+    """Yield some columns of the rows of a group, or of a few rows more, in batches of at most ``step`` rows.
 
     A reader holds a page of every column that it reads. Where all these pages have no room beside a batch, in
     ``room.most_bytes``, some columns are decoded after others into a temporary file, which then is read with all of them side
     by side. Raises StorageError where that has no room.
     """
-    sets = _share_out(metadata.row_group(group), names, room.most_bytes // 2)
-    step = min(step, num_rows)
-    streams = (_read_columns(handle, metadata, group, num_rows, columns, step, room.most_bytes // 2) for columns in sets)
+    most_bytes = room.most_bytes // 2
+    sets = _share_out(group.metadata.row_group(group.number), names, most_bytes)
+    streams = (_read_columns(group, columns, min(step, group.num_rows), most_bytes) for columns in sets)
     if len(sets) == 1:
         yield from next(streams)
         return
@@ -75,23 +76,16 @@ def _share_out(group: pq.RowGroupMetaData, names: Sequence[str], most_bytes: int
     return sets
 
 
-def _read_columns(
-    handle: BinaryIO,
-    metadata: pq.FileMetaData,
-    group: int,
-    num_rows: int,
-    names: Sequence[str],
-    step: int,
-    most_bytes: int,
-) -> Iterator[pa.RecordBatch]:
-    """Decode some columns on and on, reading the file a piece at a time, until there are ``num_rows`` rows."""
+def _read_columns(group: RowGroup, names: Sequence[str], step: int, most_bytes: int) -> Iterator[pa.RecordBatch]:
+    """Decode some columns on and on, reading the file a piece at a time, until all rows are there."""
     buffer = max(_LEAST_BUFFER, min(_MOST_BUFFER, most_bytes // len(names)))
-    file = pq.ParquetFile(handle, metadata=metadata, buffer_size=buffer)
-    for batch in file.iter_batches(batch_size=step, row_groups=[group], columns=list(names)):
+    file = pq.ParquetFile(group.handle, metadata=group.metadata, buffer_size=buffer)
+    left = group.num_rows
+    for batch in file.iter_batches(batch_size=step, row_groups=[group.number], columns=list(names)):
         if batch.num_rows:
             yield batch
-        num_rows -= batch.num_rows
-        if num_rows <= 0:
+        left -= batch.num_rows
+        if left <= 0:
             return
 
 

@@ -26,7 +26,7 @@ from graphprep.decoders.cells.text import (
     parse_ids,
     weight_key,
 )
-from graphprep.decoders.wide_groups import leaf_columns, read_wide
+from graphprep.decoders.wide_groups import RowGroup, leaf_columns, read_wide
 from graphprep.kernels.cpu.text import delimited, numbers
 from graphprep.kernels.cpu.text.delimited import Codes
 from graphprep.model.errors import DataError
@@ -189,7 +189,7 @@ def parquet_batches(handle: BinaryIO, span: Span, max_rows: int, names: Sequence
     room = ReadingRoom(sys.maxsize, "") if span.room is None else span.room
 
     def wide(group: int, step: int) -> Iterator[pa.RecordBatch]:
-        return read_wide(handle, file.metadata, group, stop - int(bounds[group]), names, step, room)
+        return read_wide(RowGroup(handle, file.metadata, group, stop - int(bounds[group])), names, step, room)
 
     for batch in row_group_batches(file, max_rows, groups, names, True, batch_bytes(max_rows), wide, room.most_bytes):
         low, high = max(span.start - at, 0), min(stop - at, batch.num_rows)
