@@ -64,7 +64,7 @@ Ints = NDArray[np.int64]
 _MOST_OPEN = 4  # arrays of a layout, or of a column
 _MOST_GATHERED = 64  # columns that are written at once: each is an open file
 _FILE_BYTES = 1 << 20  # what a file that is written may hold back
-_SWAY = 0.9
+_SWAY = 0.9  # of the memory that building began with: as little is left of what ``auto`` finds when a run goes on
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,9 +206,7 @@ class StoreBuilder:
             copy_column(self.parts, target, source, self.memory.threads)
             return
 
-        def pieces(writer: ColumnWriter) -> Iterator[Callable[[], ColumnPiece]]:
-            return node_pieces(target.column, routes, route.num_rows, self.memory.bucket_bytes, writer.num_rows)
-
+        pieces = partial(_pieces_of_nodes, target.column, routes, route.num_rows, self.memory.bucket_bytes)
         write_column(self.parts, target, route.columns, pieces, self.memory.threads)
 
     def _with_slots(
@@ -311,7 +309,7 @@ class StoreBuilder:
         for number, target in enumerate(columns):
             _end_group(number)
             routes = [route.columns[key] for key in target.column.keys]
-            pieces = partial(_left_pieces, target.column, routes, built, route.edges.plan)
+            pieces = partial(_pieces_of_edges, target.column, routes, built, route.edges.plan)
             self.parts.once(target.stem, partial(write_column, self.parts, target, route.columns, pieces, self.memory.threads))
             for one in routes:
                 one.close()
@@ -398,7 +396,14 @@ class StoreBuilder:
         return finish_store(self.writer, self.parts.entries, metadata, provenance)
 
 
-def _left_pieces(
+def _pieces_of_nodes(
+    column: StoredColumn, routes: Sequence[ColumnRoute], num_rows: int, bucket_bytes: int, writer: ColumnWriter
+) -> Iterator[Callable[[], ColumnPiece]]:
+    """Return the pieces that the writer does not have yet, and so for edges."""
+    return node_pieces(column, routes, num_rows, bucket_bytes, writer.num_rows)
+
+
+def _pieces_of_edges(
     column: StoredColumn, routes: Sequence[ColumnRoute], built: BuiltEdges, plan: BucketPlan, writer: ColumnWriter
 ) -> Iterator[Callable[[], ColumnPiece]]:
     return edge_pieces(column, routes, built, plan, writer.num_pieces)

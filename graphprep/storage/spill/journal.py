@@ -196,7 +196,7 @@ class Journal:
                 return _Unpickler(handle, known).load()
             except BrokenSegmentError as error:
                 broken = error
-        raise broken
+        raise broken  # not from within ``plain_words``, which tells any other error of a file as StorageError
 
     def _write(self) -> None:
         """Write the journal whole, or not at all."""
