@@ -96,8 +96,9 @@ def _build(jobs: int, names: list[str], uses: list[str], reporter: Reporter, *, 
             f"--cpu {unknown[0]}: this machine does not run code for it",
             fix=f"choose of {', '.join(levels.of_this_processor()) or 'none: there are levels of x86-64 alone'}",
         )
-    if others := [use for use in uses if use not in manage.known_uses()]:
-        raise UsageError(f"--for {others[0]}: nothing of this name", fix=f"choose of {', '.join(manage.known_uses())}")
+    known = manage.known_uses()
+    if others := [use for use in uses if use not in known]:
+        raise UsageError(f"--for {others[0]}: nothing of this name", fix=f"choose of {', '.join(known)}")
     before_s = compilation.done.elapsed_s
     reporter.stage("compile")
     with compilation.compiling_all() as told:
