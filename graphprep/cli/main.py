@@ -36,7 +36,7 @@ EXIT_INTERNAL = 70  # EX_SOFTWARE: our mistake, not the user's
 EXIT_INTERRUPTED = 130
 _EXIT_SIGNAL = 128
 _EXIT_PIPE = _EXIT_SIGNAL + 13  # SIGPIPE, which Windows lacks
-# Functions in modules of their names, and how their docstrings begin: the page of all commands loads none of them.
+# Functions in modules of their names, here or in ``stores``, and how their docstrings begin: the list of all loads none.
 _COMMANDS = {
     "convert": "Convert raw graph data into a store of CSC or CSR arrays.",
     "merge": "Make the store of what the workers of convert decoded.",
@@ -56,6 +56,7 @@ _COMMANDS = {
     "doctor": "Tell what graphprep finds here: versions, kernels, devices.",
     "kernels": "List, compile or remove the machine code of kernels.",
 }
+_OVER_STORES = frozenset({"info", "validate", "stats", "ids", "partition", "reorder", "transform", "split", "sample"})
 _ANSWERED_BY_PAGE = ("--help", "-h", "--version")
 _EXPECTED = {"Input should be a valid integer": "an integer", "Input should be a valid number": "a number"}
 _COMPLETE = "_GRAPHPREP_COMPLETE"  # variable with which the script of --install-completion asks for words
@@ -130,7 +131,7 @@ def build_app(args: Sequence[str] = ()) -> typer.Typer:
             app.command(name, help=title)(_only_named)
         return app
     for name in args[:1] if args and args[0] in _COMMANDS else _COMMANDS:
-        module = importlib.import_module(f"graphprep.cli.{name}")
+        module = importlib.import_module(f"graphprep.cli.{'stores.' if name in _OVER_STORES else ''}{name}")
         app.command(name, cls=GroupedCommand)(getattr(module, name))
     return app
 

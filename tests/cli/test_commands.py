@@ -14,9 +14,9 @@ import pytest
 import graphprep
 from graphprep.cli import convert as convert_command
 from graphprep.cli.convert import summary_text
-from graphprep.cli.info import info_text
 from graphprep.cli.main import run
 from graphprep.cli.progress import announcing_compilation
+from graphprep.cli.stores.info import info_text
 from graphprep.info.inspect import GraphInfo, Head, TypeInfo, _plain
 from graphprep.model import compilation
 from graphprep.model.errors import UsageError
@@ -670,7 +670,7 @@ def test_ids_given_twice(capsys):
 
 
 def test_ids_in_blocks(capsys, monkeypatch):
-    monkeypatch.setattr("graphprep.cli.ids._BLOCK", 3)
+    monkeypatch.setattr("graphprep.cli.stores.ids._BLOCK", 3)
     text = "\n".join(["0"] * 10)
     code, out, _ = ids(capsys, "--from", "homo", "--to", "homo", stdin=text, monkeypatch=monkeypatch)
     assert (code, len(out.splitlines())) == (0, 10)

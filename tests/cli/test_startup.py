@@ -14,7 +14,7 @@ from graphprep.cli.main import build_app, run
 
 EDGES = Path(__file__).resolve().parent.parent.parent / "sample_data" / "edges"
 HEAVY = ("numpy", "numba", "llvmlite", "pyarrow", "fsspec", "scipy", "pandas", "jsonschema", "yaml", "rich")
-OF_OTHERS = ("pydantic", "graphprep.exporters", "graphprep.validate.files", "graphprep.cli.ids")  # no work of convert's
+OF_OTHERS = ("pydantic", "graphprep.exporters", "graphprep.validate.files", "graphprep.cli.stores.ids")  # no work of convert's
 PROBE = """
 import sys
 from graphprep.cli.main import main

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from reference.hashes import hash_id, splitmix64
 
 import graphprep
-from graphprep.cli.info import info_text
+from graphprep.cli.stores.info import info_text
 from graphprep.convert.roles import labels as label_stage
 from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError, UsageError
 from graphprep.model.graph_config import EdgeTable, GraphConfig, TableConfig
