@@ -189,7 +189,7 @@ def _converter(
     if options.partition_by in GRAPH_METHODS:
         from graphprep.rewrite.partition.convert import convert_in_parts
 
-        convert = partial(convert_in_parts, convert=convert, resumes=elsewhere is not None)
+        convert = partial(convert_in_parts, convert=convert, of_workers=elsewhere is not None)
     return convert
 
 

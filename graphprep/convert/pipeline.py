@@ -31,7 +31,7 @@ from graphprep.convert.run import Elsewhere, Run, begin_run, decode_settings
 from graphprep.convert.shuffle.route import Routed, Routing
 from graphprep.convert.shuffle.route_edges import route_edges, route_needs
 from graphprep.convert.units.cluster import OnDask
-from graphprep.convert.units.folder import UnitFolder
+from graphprep.convert.units.folder import refuse_workers
 from graphprep.engine.budget import count_memory
 from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
 from graphprep.kernels.edges import Kernels
@@ -160,8 +160,7 @@ def convert(
         ledger, memory = run.ledger, run.memory
         resumes = options.resume or elsewhere is not None
         if elsewhere is None:
-            with UnitFolder(run.storage, out) as folder_of_workers:
-                folder_of_workers.refuse_workers()
+            refuse_workers(run.storage, out)
             elsewhere = stack.enter_context(OnDask(out, options)) if options.engine == "dask" else None
         writer = target = stack.enter_context(
             StoreWriter(run.storage, out, options.overwrite, resumes=resumes, kept=None if rewrite else run.kept)

@@ -221,10 +221,13 @@ def test_another_version_is_refused(tmp_path, lines):
 
 
 def test_workers_hold_the_output(tmp_path, lines):
+    """Whatever else is to be made there, also by partitioners and operations, for which a store comes first."""
     out = tmp_path / "out"
     decode(lines, out, 2)
-    with pytest.raises(UsageError, match="2 workers decode for this output since 20"):
-        graphprep.convert(lines, out)
+    for options in ({}, {"partition_by": "ldg", "partitions": 2}, {"undirected": True}, {"resume": True}):
+        with pytest.raises(UsageError, match="2 workers decode for this output since 20"):
+            graphprep.convert(lines, out, **options)
+    assert list(tmp_path.glob("o*")) == []
     graphprep.merge(out)
     with pytest.raises(UsageError, match="the output exists"):
         decode(lines, out, 2)

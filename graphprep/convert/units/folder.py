@@ -114,16 +114,6 @@ class UnitFolder:
         refuse_other(mine.about, found.about, self.removal, "--worker-index")
         return found
 
-    def refuse_workers(self) -> None:
-        """Raise UsageError where workers decode for the output."""
-        found = self.find()
-        if found is not None:
-            raise UsageError(
-                f"{found.worker_count} workers decode for this output since {found.since}",
-                place=display_url(self.out),
-                fix=f"merge it when they are done, or {self.removal} to give them up",
-            )
-
     # ---- units
 
     def done(self, run: SharedRun) -> dict[int, Segment]:
@@ -202,6 +192,18 @@ class UnitFolder:
         else:
             fs, path = self._storage.filesystem(f"{self.url}/{name}")
             fs.rm_file(path)
+
+
+def refuse_workers(storage: Storage, out: str) -> None:
+    """Raise UsageError where workers decode for an output."""
+    with UnitFolder(storage, out) as folder:
+        found = folder.find()
+    if found is not None:
+        raise UsageError(
+            f"{found.worker_count} workers decode for this output since {found.since}",
+            place=display_url(folder.out),
+            fix=f"merge it when they are done, or {folder.removal} to give them up",
+        )
 
 
 def _done_name(segment: Segment) -> str:

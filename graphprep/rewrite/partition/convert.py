@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from graphprep.convert import pipeline
 from graphprep.convert.resume import journal_folder
+from graphprep.convert.units.folder import refuse_workers
 from graphprep.model.metadata import PROVENANCE_NAME
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.options.partition import PartitionOptions
@@ -33,11 +34,12 @@ def convert_in_parts(
     in_memory: InMemory | None = None,
     *,
     convert: Callable[..., ConvertSummary] = pipeline.convert,
-    resumes: bool = False,
+    of_workers: bool = False,
 ) -> ConvertSummary:
     """Convert raw graph files with ``convert``, and partition what they are. Arguments and errors are those of that.
 
-    ``resumes``: what a run that was killed left at ``out`` is replaced, as with ``resume``.
+    ``of_workers``: ``convert`` takes over what workers decoded for ``out``, else none may do so. What a run that was killed
+    left there is replaced then, as with ``resume``.
     """
     with contextlib.ExitStack() as stack:
         tmp_dir = options.run.tmp_dir or folder_beside(out)
@@ -45,8 +47,10 @@ def convert_in_parts(
             load_pymetis()
         storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
         storage.load_drivers((out,))
+        if not of_workers:
+            refuse_workers(storage, out)
         kept = journal_folder(out, tmp_dir)
-        writer = stack.enter_context(StoreWriter(storage, out, options.overwrite, resumes=resumes or options.resume))
+        writer = stack.enter_context(StoreWriter(storage, out, options.overwrite, resumes=of_workers or options.resume))
         folder = PrivateFolder(tmp_dir)
         stack.callback(folder.remove)
         store = storage.join(folder.make(), "store")
