@@ -25,7 +25,10 @@ _VALUE_BYTES = 4  # wider numbers may be stored as float32
 
 
 class DiskRules(NamedTuple):
-    """Where a run writes to and what: ``pool_bytes`` of its runs stay in memory, ``num_layouts`` of the edges are stored."""
+    """Where a run writes to and what: ``pool_bytes`` of its runs stay in memory, ``num_layouts`` of the edges are stored.
+
+    ``is_kept``: its runs outlive it, so that none stay in memory. ``has_copy``: the store lies with the temporary files, too.
+    """
 
     out: str
     tmp_dir: str | None
@@ -33,6 +36,8 @@ class DiskRules(NamedTuple):
     num_layouts: int
     edge_ids: bool
     may_drop_edges: bool
+    is_kept: bool = False
+    has_copy: bool = False
 
 
 def estimate_disk(planned: Planned, storage: Storage, rules: DiskRules) -> DiskNeed:
@@ -47,7 +52,9 @@ def estimate_disk(planned: Planned, storage: Storage, rules: DiskRules) -> DiskN
         sizes = sum(_amount(storage, span) for span in spans)
         runs += sizes * min(share.runs for share in found)
         output += sizes * min(share.output for share in found)
-    return DiskNeed(max(0, int(runs * _SURE) - rules.pool_bytes), int(output * _SURE))
+    temporary = max(0, int(runs * _SURE) - (0 if rules.is_kept else rules.pool_bytes))
+    store = int(output * _SURE)
+    return DiskNeed(temporary + (store if rules.has_copy else 0), store, is_kept=rules.is_kept)
 
 
 # ---- samples

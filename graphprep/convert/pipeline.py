@@ -58,6 +58,7 @@ from graphprep.store.room import (
     find_folders,
     folder_beside,
     free_bytes,
+    is_copied,
 )
 from graphprep.store.write import provenance
 
@@ -174,7 +175,10 @@ def convert(
             ledger.begin("spool", in_memory.needs())
             in_memory.spool(run.storage)
         drops = options.on_missing_node == "drop"
-        disk = DiskRules(out, tmp_dir, memory.pool_bytes, len(options.layouts), options.edge_ids, may_drop_edges=drops)
+        has_copy = rewrite is not None or (options.resume and is_copied(out, tmp_dir))
+        disk = DiskRules(
+            *(out, tmp_dir, memory.pool_bytes, len(options.layouts), options.edge_ids, drops, options.resume, has_copy)
+        )
         prepared = _prepare(run, disk, target.replaced, elsewhere)
         urls = list(dict.fromkeys(map(attrgetter("url"), prepared.decoded.sources.spans)))
 
@@ -382,7 +386,7 @@ def check_disk(planned: Planned, storage: Storage, rules: DiskRules, reporter: R
     if not known or planned.total_bytes is None:
         return
     # Most often there is room whatever the input holds, so that nobody need look.
-    most = planned.total_bytes * _MOST_GROWTH * (_MOST_PACKED if planned.is_packed else 1)
+    most = planned.total_bytes * _MOST_GROWTH * (_MOST_PACKED if planned.is_packed else 1) * (2 if rules.has_copy else 1)
     if getattr(reporter, "details", False) or most > min(known):
         compare_with(folders, free, estimate_disk(planned, storage, rules), reporter)
 

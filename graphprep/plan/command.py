@@ -35,7 +35,7 @@ from graphprep.plan.tally import Tally, tally
 from graphprep.storage.read.urls import STDIN
 from graphprep.storage.write.publish import check_store_place
 from graphprep.store.assign import method_name
-from graphprep.store.room import check_parts, find_folders, folder_beside, free_bytes
+from graphprep.store.room import check_parts, find_folders, folder_beside, free_bytes, is_copied
 
 _ARROW_BYTES = 44 << 20  # Arrow, and what its pool keeps
 
@@ -73,7 +73,8 @@ def plan(
         code = _code_bytes(strata)
         room = MemoryRoom(run, known.input, settings, sizes, strata, code)
         missing = missing_kernels(known.input.format)
-        spilled = sum(spills(sizes, run.memory.pool_bytes))
+        spilled = sum(spills(sizes, 0 if options.resume else run.memory.pool_bytes))
+        copied = options.resume and out is not None and is_copied(out, tmp_dir)
         return PlanReport(
             inputs=tuple(inputs),
             format=known.input.format,
@@ -93,7 +94,7 @@ def plan(
             threads=run.memory.threads,
             store_bytes=sizes.store_bytes,
             spill_bytes=spilled,
-            disks=_disks(out, tmp_dir, sizes, spilled),
+            disks=_disks(out, tmp_dir, sizes, spilled + copied * sum(sizes.store_bytes.values())),
             missing_kernels=missing,
             compile_s=len(missing) * COMPILE_S + (IMPORT_S if missing else 0.0),
             compiled_s=compiled,

@@ -6,6 +6,7 @@ before they have passed; and no store is written of fewer nodes and edges, or of
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -39,12 +40,13 @@ _CHUNK_BYTES = 500  # of memory for each chunk that lies in a spill file
 class DiskNeed(NamedTuple):
     """Bytes that a run takes at least: of temporary files at one time, and of the store.
 
-    ``under_limit``: with more memory it would take fewer temporary files.
+    ``under_limit``: with more memory it would take fewer temporary files; ``is_kept``: so it would if it need not go on.
     """
 
     temporary_bytes: int = 0
     output_bytes: int = 0
     under_limit: bool = True
+    is_kept: bool = False
 
 
 class _Place(NamedTuple):
@@ -86,6 +88,14 @@ def folder_beside(out: str) -> str | None:
     return str(folder) if folder is not None and folder.is_dir() and os.access(folder, os.W_OK) else None
 
 
+def is_copied(out: str, tmp_dir: str | None) -> bool:
+    """Return whether what is kept with the temporary files cannot be the store's by another name: that lies elsewhere."""
+    folder, tmp = find_folders(out, tmp_dir)
+    with contextlib.suppress(OSError):
+        return folder is None or Path(folder).stat().st_dev != Path(tmp).stat().st_dev
+    return True
+
+
 def compare_disk(out: str, tmp_dir: str | None, need: DiskNeed, reporter: Reporter) -> None:
     """Compare what a run takes at least with what is free, where its need is known.
 
@@ -116,7 +126,9 @@ def _places(folders: tuple[str | None, str], free: dict[str, int | None], need: 
         yield _Place(out, "the store takes", fix, need.output_bytes, there)
     if (there := free[tmp]) is not None:
         words, fix = "temporary files take", f"{fix} with {TMP_DIR_OPTION}"
-        if need.under_limit:
+        if need.is_kept:
+            words, fix = f"what --resume keeps and other {words}", f"{fix}, or drop --resume"
+        elif need.under_limit:
             words, fix = f"under this memory limit {words}", f"{fix}, or raise --memory-limit"
         yield _Place(tmp, words, fix, need.temporary_bytes, there)
 

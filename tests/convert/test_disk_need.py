@@ -4,19 +4,24 @@ import gzip
 import json
 import os
 
+import fsspec
 import numpy as np
 import pytest
 from golden.golden_cases import GOLDEN, SAMPLE_DATA
 
+import graphprep
 from graphprep.cli.main import run
 from graphprep.convert import disk_need, pipeline
 from graphprep.convert.disk_need import DiskRules, estimate_disk
 from graphprep.convert.pipeline import check_disk, convert
 from graphprep.convert.read.plan import plan_input
+from graphprep.engine.budget import format_size
 from graphprep.model.errors import StorageError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import QuietReporter
+from graphprep.model.run_options import RunOptions
 from graphprep.storage.read.urls import Storage
+from graphprep.storage.spill.journal import KeptFolder
 from graphprep.store.room import DiskNeed
 
 MIB = 1 << 20
@@ -189,6 +194,59 @@ def test_a_disk_that_is_too_small_for_temporary_files(tmp_path, free):
         f"{tmp_path}/tmp: under this memory limit temporary files take at least 244.1 KiB, and 192.0 KiB are free\n"
         "  fix: free some space, or choose another disk with --tmp-dir, or raise --memory-limit"
     )
+
+
+@pytest.fixture
+def elsewhere():
+    """Return a URL whose files do not lie on a disk."""
+    memory = fsspec.filesystem("memory")
+    yield "memory://disk-need/out"
+    if memory.exists("/disk-need"):
+        memory.rm("/disk-need", recursive=True)
+
+
+def test_what_goes_on_keeps_all_rows_and_beside_a_remote_store_a_copy(tmp_path, elsewhere, monkeypatch):
+    """Held against the folder as it is when the store is whole."""
+    path = write_edges(tmp_path / "edges.txt", 100_000)
+    (tmp_path / "tmp").mkdir()
+    taken = []
+    real = KeptFolder.finish
+    monkeypatch.setattr(
+        KeptFolder, "finish", lambda one: taken.append(sum(file.stat().st_size for file in one.path.iterdir())) or real(one)
+    )
+    for out, need in ((elsewhere, 650_000), (str(tmp_path / "tmp/out"), 250_000)):
+        told = Told()
+        options = ConvertOptions(resume=True, run=RunOptions("1GiB", tmp_dir=str(tmp_path / "tmp")))
+        convert([str(path)], out, options, told)
+        words = f"disk: what --resume keeps and other temporary files take at least {format_size(need)} in {tmp_path}/tmp, "
+        assert [text.startswith(words) for text in told.messages].count(True) == 1, told.messages
+        assert need <= taken.pop()
+
+
+def test_a_disk_that_is_too_small_for_what_is_kept(tmp_path, free, elsewhere):
+    path = write_edges(tmp_path / "edges.txt", 100_000)
+    (tmp_path / "tmp").mkdir()
+    free[str(tmp_path / "tmp")] = 600_000
+    run_options = RunOptions("1GiB", tmp_dir=str(tmp_path / "tmp"))
+    with pytest.raises(StorageError) as caught:
+        convert([str(path)], elsewhere, ConvertOptions(resume=True, run=run_options))
+    assert str(caught.value) == (
+        f"{tmp_path}/tmp: what --resume keeps and other temporary files take at least 634.8 KiB, and 584.0 KiB are free\n"
+        "  fix: free some space, or choose another disk with --tmp-dir, or drop --resume"
+    )
+    assert list((tmp_path / "tmp").iterdir()) == []
+    convert([str(path)], elsewhere, ConvertOptions(run=run_options))
+    convert([str(path)], str(tmp_path / "tmp/out"), ConvertOptions(resume=True, run=run_options))  # by another name
+
+
+def test_operations_need_room_for_a_store_beside_out(tmp_path, free):
+    path = write_edges(tmp_path / "edges.txt", 100_000)
+    (tmp_path / "tmp").mkdir()
+    free[str(tmp_path / "tmp")] = 300_000
+    with pytest.raises(graphprep.GraphprepError) as caught:
+        graphprep.convert(path, tmp_path / "out", undirected=True, tmp_dir=tmp_path / "tmp", memory_limit="1GiB")
+    assert caught.value.message == ("under this memory limit temporary files take at least 390.6 KiB, and 292.0 KiB are free")
+    graphprep.convert(path, tmp_path / "out", tmp_dir=tmp_path / "tmp", memory_limit="1GiB")
 
 
 def test_what_is_told_to_who_wants_details(tmp_path, free):

@@ -295,6 +295,8 @@ def test_needs_of_one_file_system_are_added(tmp_path, monkeypatch):
     assert [(one.folder, one.need_bytes) for one in planned.disks] == [(str(tmp_path), planned.output_bytes + 100)]
     planned = graphprep.plan(KARATE, out="memory://plan/out", tmp_dir=str(tmp_path / "tmp"))
     assert [(one.folder, one.need_bytes) for one in planned.disks] == [(str(tmp_path / "tmp"), 100)]
+    planned = graphprep.plan(KARATE, out="memory://plan/out", tmp_dir=str(tmp_path / "tmp"), resume=True)  # keeps a copy
+    assert [(one.folder, one.need_bytes) for one in planned.disks] == [(str(tmp_path / "tmp"), planned.output_bytes + 100)]
 
 
 def test_a_long_guess_breaks_its_own_line_only(tmp_path, capsys):
