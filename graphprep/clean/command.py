@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from graphprep.clean.leftovers import Found, Removal
 from graphprep.clean.local import find_local, find_temporary
 from graphprep.clean.remote import find_remote
-from graphprep.model.errors import StorageError, UsageError
+from graphprep.model.errors import GraphprepError, StorageError, UsageError
 from graphprep.model.options.clean import CleanReport, Leftover
 from graphprep.storage.faults import plain_words
 from graphprep.storage.read.urls import STDIN, Storage, local_path
@@ -24,7 +26,7 @@ def clean(places: Sequence[str], storage: Storage, *, dry_run: bool = False, all
     removed: dict[tuple[str, str], Leftover] = {}
     kept: dict[tuple[str, str], Leftover] = {}
     failures: dict[tuple[str, str], StorageError] = {}
-    removal = Removal(dry_run=dry_run, all_dead=all_dead)
+    removal = Removal(dry_run, all_dead, partial(_is_merged, storage))
     for place in places:
         if place in ("", STDIN):
             raise UsageError("the place has no name", fix="name an output, or a folder of outputs")
@@ -41,6 +43,16 @@ def clean(places: Sequence[str], storage: Storage, *, dry_run: bool = False, all
                     failures[key] = error
     gone, stays = (tuple(some[key] for key in sorted(some)) for some in (removed, kept))
     return CleanReport(gone, stays, dry_run, tuple(failures[key] for key in sorted(failures)))
+
+
+def _is_merged(storage: Storage, out: str) -> bool:
+    """Return whether a store was made of what lies in its workers' folder: a merge was killed before it removed that."""
+    from graphprep.convert.units.folder import UnitFolder
+    from graphprep.convert.units.merge import num_merged
+
+    with contextlib.suppress(GraphprepError), UnitFolder(storage, out) as folder:
+        return num_merged(folder, storage) > 0
+    return False
 
 
 def _find(place: str, storage: Storage, removal: Removal) -> Iterator[Found]:

@@ -16,18 +16,22 @@ _WORKERS_FILE = re.compile(r"run\.json|unit-\d+-[0-9a-f-]+(\.\d+\.[0-9a-f]+)?|\.
 
 @dataclass(frozen=True)
 class Removal:
-    """``dry_run``: nothing is removed. ``all_dead``: of a run of which nobody here can tell, it is believed."""
+    """``dry_run``: nothing is removed. ``all_dead``: of a run of which nobody here can tell, it is believed.
+
+    ``is_merged`` returns whether the store at an output was made of what lies in its workers' folder.
+    """
 
     dry_run: bool
     all_dead: bool
+    is_merged: Callable[[str], bool]
 
-
-def why_workers_stay(names: Iterable[str], *, all_dead: bool) -> str:
-    """Return why a folder that has the name of what workers decoded stays; ``names`` are those of the files in it."""
-    strange = next((name for name in sorted(names) if not _WORKERS_FILE.fullmatch(name)), None)
-    if strange is not None:
-        return f"it holds {display_url(strange)}, which no worker wrote"
-    return "" if all_dead else "workers of other machines may still add to it, or merge read it (--all-dead)"
+    def why_workers_stay(self, out: str, names: Iterable[str]) -> str:
+        """Return why a folder that has the name of what workers decoded for ``out`` stays; ``names``: of the files in it."""
+        strange = next((name for name in sorted(names) if not _WORKERS_FILE.fullmatch(name)), None)
+        if strange is not None:
+            return f"it holds {display_url(strange)}, which no worker wrote"
+        is_dead = self.all_dead or self.is_merged(out)
+        return "" if is_dead else "workers of other machines may still add to it, or merge read it (--all-dead)"
 
 
 @dataclass

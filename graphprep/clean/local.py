@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from graphprep.clean.leftovers import WORKERS_KIND, Found, Removal, why_workers_stay
+from graphprep.clean.leftovers import WORKERS_KIND, Found, Removal
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.options.clean import Leftover
 from graphprep.storage.faults import display_url
@@ -72,7 +72,7 @@ def find_temporary(path: Path, removal: Removal) -> Iterator[Found]:
         reason = _REPLACED.format(display_url(str(out)))
     elif kind == WORKERS_KIND:
         _, folders, files = next(os.walk(path), ("", [], []))
-        reason = why_workers_stay([*folders, *files], all_dead=removal.all_dead)
+        reason = removal.why_workers_stay(str(out), [*folders, *files])
     elif run and not is_of_this_machine(run) and not removal.all_dead:
         reason = _ELSEWHERE
     num_files, num_bytes = _sizes(path) if stat.S_ISDIR(info.st_mode) else (1, info.st_size)

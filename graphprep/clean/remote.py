@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-from graphprep.clean.leftovers import WORKERS_KIND, Found, Removal, why_workers_stay
+from graphprep.clean.leftovers import WORKERS_KIND, Found, Removal
 from graphprep.model.errors import UsageError
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.options.clean import Leftover
@@ -215,7 +215,7 @@ class _Output:
         files = self._files(name)
         if name.endswith("-workers"):
             inside = (path.rpartition(f"/{name}/")[2] for path in files)
-            reason = reason or why_workers_stay(inside, all_dead=self.place.removal.all_dead)
+            reason = reason or self.place.removal.why_workers_stay(self._url(self.name), inside)
             return Found(self._leftover(name, WORKERS_KIND, files, reason), partial(self._remove, files, name))
         if self.place.names.get(name, {}).get("type") == "directory":
             return Found(self._leftover(name, "unfinished output", files, reason), partial(self._remove, files, name))

@@ -11,11 +11,13 @@ import sys
 import fsspec
 import numpy as np
 import pytest
+from golden.golden_cases import read_store
 
 import graphprep
 from graphprep.clean import local, remote
 from graphprep.cli.main import run
 from graphprep.convert.resume import journal_folder
+from graphprep.convert.units.folder import UnitFolder
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.storage.private import LocalClaim, PrivateFolder, _own
 from graphprep.storage.read.urls import Storage
@@ -475,6 +477,62 @@ def test_what_workers_decoded_goes_on_demand_only(place, tmp_path):
         assert [kind for _, kind in removed(graphprep.clean(where, all_dead=True))] == ["what workers decoded"]
     assert place.files() == {}
     assert names(folder) == []
+
+
+def decode(file, out, **given):
+    for index in range(2):
+        graphprep.convert(file, out, worker_index=index, worker_count=2, block_bytes=8, **given)
+
+
+@pytest.fixture
+def lines(tmp_path):
+    file = tmp_path / "edges.csv"
+    file.write_text("src,dst\n" + "".join(f"{row},{row * 7 % 300}\n" for row in range(300)))
+    return file
+
+
+def test_what_workers_decoded_goes_once_it_is_merged(place, lines, tmp_path, monkeypatch):
+    """As a merge leaves it that is killed behind publishing; what workers decode anew stays."""
+    monkeypatch.setattr(UnitFolder, "remove", lambda _: None)
+    (tmp_path / "local").mkdir()
+    for out in (f"{place.url}/out", str(tmp_path / "local/out")):
+        decode(lines, out)
+        assert [one.kind for one in graphprep.clean(out).kept] == ["what workers decoded"]
+        graphprep.merge(out)
+        for dry_run in (True, False):
+            report = graphprep.clean(out, dry_run=dry_run)
+            assert [kind for _, kind in removed(report)] == ["what workers decoded"]
+            assert report.kept == ()
+        assert graphprep.clean(out).removed == ()
+        decode(lines, out, overwrite=True)
+        assert graphprep.clean(out).removed == ()
+        graphprep.merge(out)
+        assert len(graphprep.clean(out).removed) == 1
+        assert graphprep.validate(out).num_edges == {"_N:_E:_N": 300}
+    assert all(name.startswith("out/") for name in place.files())
+    assert names(tmp_path / "local") == ["out"]
+
+
+MERGE_KILLED = """
+import os, signal, sys
+import graphprep
+from graphprep.convert.units.folder import UnitFolder
+UnitFolder.remove = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+graphprep.merge(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("goes_on", ["clean", "merge"])
+def test_a_merge_that_is_killed_behind_publishing(goes_on, lines, tmp_path):
+    (tmp_path / "places").mkdir()
+    out = tmp_path / "places/out"
+    decode(lines, out)
+    assert subprocess.run([sys.executable, "-c", MERGE_KILLED, out], check=False).returncode == -signal.SIGKILL
+    assert names(out.parent) == [".out.graphprep-workers", "out"]
+    assert run([goes_on, str(out)]) == 0
+    assert names(out.parent) == ["out"]
+    graphprep.convert(lines, tmp_path / "whole")
+    assert read_store(out) == read_store(tmp_path / "whole")
 
 
 def test_a_folder_with_the_name_of_the_workers_that_holds_something_else_stays(place, tmp_path):

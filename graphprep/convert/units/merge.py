@@ -41,16 +41,27 @@ class WorkersRun(NamedTuple):
     options: ConvertOptions
 
 
-def merged_before(folder: UnitFolder, storage: Storage) -> ConvertSummary | None:
-    """Return what the store at the output holds, where an earlier call made it of what workers decoded.
+def num_merged(folder: UnitFolder, storage: Storage) -> int:
+    """Return how many workers decoded what the store at the output was made of, so that the folder is of no more use.
 
-    None where it was made otherwise, or where workers have begun another run since. Batch systems do jobs again that were done.
+    0 where there is none, where it was made otherwise, or where workers have begun another run since.
     """
-    begin, url = time.perf_counter(), storage.join(folder.out, METADATA_NAME)
-    if not storage.exists(url):
-        return None
+    if not storage.exists(storage.join(folder.out, METADATA_NAME)):
+        return 0
     workers, shared = read_lineage(storage, folder.out).get("convert", {}).get(_WORKERS), folder.find()
     if workers is None or (shared is not None and shared.token != workers["token"]):
+        return 0
+    return int(workers["count"])
+
+
+def merged_before(folder: UnitFolder, storage: Storage) -> ConvertSummary | None:
+    """Return what the store at the output holds, where an earlier call made it of what workers decoded; see ``num_merged``.
+
+    Batch systems do jobs again that were done.
+    """
+    begin, url = time.perf_counter(), storage.join(folder.out, METADATA_NAME)
+    num_workers = num_merged(folder, storage)
+    if not num_workers:
         return None
     metadata = read_metadata(storage.read_bytes(url), display_url(url))
     return ConvertSummary(
@@ -62,7 +73,7 @@ def merged_before(folder: UnitFolder, storage: Storage) -> ConvertSummary | None
         num_parts=metadata.num_parts,
         elapsed_s=time.perf_counter() - begin,
         peak_memory_bytes=used_bytes(),
-        notes=(f"{count(workers['count'], 'worker')} decoded what this store was made of before: nothing is left to do",),
+        notes=(f"{count(num_workers, 'worker')} decoded what this store was made of before: nothing is left to do",),
     )
 
 
