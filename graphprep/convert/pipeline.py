@@ -25,7 +25,7 @@ from graphprep.convert.index.nodes import BeyondError, index_needs, index_nodes
 from graphprep.convert.read.decode import decode_all, decode_needs
 from graphprep.convert.read.locate import Locator
 from graphprep.convert.read.plan import Plan, Planned, decoded_bytes, plan
-from graphprep.convert.resume import Tasks, journal_folder
+from graphprep.convert.resume import Tasks, journal_folder, tell_where_kept
 from graphprep.convert.roles.settle import complete, settle
 from graphprep.convert.run import Elsewhere, Run, begin_run, decode_settings
 from graphprep.convert.shuffle.route import Routed, Routing
@@ -166,6 +166,8 @@ def convert(
         writer = target = stack.enter_context(
             StoreWriter(run.storage, out, options.overwrite, resumes=resumes, kept=None if rewrite else run.kept)
         )
+        if options.resume:
+            tell_where_kept(kept, target, ledger.reporter)
         if rewrite is not None:
             folder = PrivateFolder(tmp_dir)
             stack.callback(folder.remove)

@@ -18,12 +18,15 @@ from graphprep.model.errors import UsageError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.version import __version__
 from graphprep.storage.faults import display_url
+from graphprep.storage.private import TMP_DIR_OPTION
 from graphprep.storage.read.urls import local_path
 from graphprep.storage.spill.journal import Journal, KeptFolder
 from graphprep.store.assign import GRAPH_METHODS, PARTITION_METHODS, PYTHON_PREFIX
 
 if TYPE_CHECKING:
+    from graphprep.model.protocols import Reporter
     from graphprep.storage.read.urls import Storage
+    from graphprep.storage.write.publish import StoreWriter
 
 T = TypeVar("T")
 _BUILD = "build in part"
@@ -42,6 +45,17 @@ def journal_folder(out: str, tmp_dir: str | None) -> KeptFolder:
     place = str(Path(path).absolute()) if path is not None else out.rstrip("/")
     digest = hashlib.sha256(place.encode(errors="surrogateescape")).hexdigest()[:16]
     return KeptFolder(str(Path(tmp_dir or tempfile.gettempdir()) / f".graphprep-resume-{digest}"))
+
+
+def tell_where_kept(kept: KeptFolder, writer: StoreWriter, reporter: Reporter) -> None:
+    """Say so where a dead run has begun an output, and what that kept lies elsewhere: on its machine, most often."""
+    host = writer.dead_host
+    if host is not None and not kept.has_journal():
+        folder = display_url(str(kept.path.parent))
+        reporter.message(
+            f"resume: what the run that began this output on {host} kept is not in {folder}, so that all is done again; "
+            f"with {TMP_DIR_OPTION} such files lie in a folder that all machines see"
+        )
 
 
 class Tasks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -26,6 +27,7 @@ from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import QuietReporter
 from graphprep.model.run_options import RunOptions
+from graphprep.storage.private import LocalClaim
 from graphprep.storage.spill.journal import Journal, KeptFolder
 from graphprep.storage.spill.segments import Appender
 from graphprep.storage.write.publish import ArrayWriter
@@ -253,12 +255,29 @@ def folder_of(out: Path) -> Path:
     return journal_folder(str(out), str(out.parent)).path
 
 
-def test_other_options_are_refused(stopped):
+def test_other_options_are_refused(stopped, stop):
+    """And do no harm: the run with the first ones goes on."""
     file, out = stopped
     with pytest.raises(UsageError) as caught:
         convert([str(file)], str(out), ConvertOptions(partitions=2, resume=True))
     assert caught.value.message == "--resume: option partitions was None when the run began, and is 2 now"
     assert caught.value.fix == f"make it what it was, or remove {folder_of(out)} to begin anew"
+    stop[1].clear()
+    convert([str(file)], str(out), ConvertOptions(resume=True))
+    assert stop[1] == ["count", "shuffle"]
+
+
+def test_a_run_beside_one_that_is_alive_leaves_what_that_keeps(stopped, stop):
+    file, out = stopped
+    claim = LocalClaim(out)
+    claim.take()
+    for given in ({}, {"partition_by": "ldg", "partitions": 2}):
+        with pytest.raises(UsageError, match="is writing this output"):
+            graphprep.convert(file, out, resume=True, **given)
+    claim.release()
+    stop[1].clear()
+    convert([str(file)], str(out), ConvertOptions(resume=True))
+    assert stop[1] == ["count", "shuffle"]
 
 
 def test_another_input_is_refused(stopped):
@@ -288,8 +307,13 @@ def test_what_was_damaged_is_made_again(stopped, stop, harm):
         else:
             segment.write_bytes(data[:-1] + bytes([data[-1] ^ 1]) * (harm == "flip"))
     stop[1].clear()
-    convert([str(file)], str(out), ConvertOptions(resume=True))
+    said = []
+    reporter = QuietReporter()
+    reporter.message = said.append
+    convert([str(file)], str(out), ConvertOptions(resume=True), reporter)
     assert stop[1] == list(TASKS)
+    what = "is not there any more" if harm == "remove" else "is not what was written"
+    assert any(re.fullmatch(rf"resume: {folder_of(out)}/segment-\d+ {what}, so that \w+ is done again", one) for one in said)
     convert([str(file)], str(out.with_name("other")))
     assert read_store(out) == read_store(out.with_name("other"))
 

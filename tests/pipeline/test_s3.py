@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gzip
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -326,6 +327,36 @@ def test_a_killed_run_goes_on_behind_its_finished_tasks(words, bucket, tmp_path,
     assert stored(bucket, "store") == stored(bucket, "whole")
     assert {name.partition("/")[0] for name in bucket.files()} == {"a.txt", "store", "whole"}
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", ["", "--partition-by ldg"])
+def test_a_run_that_goes_on_elsewhere_needs_what_the_killed_one_kept(words, bucket, tmp_path, monkeypatch, capsys):
+    """Another machine has its own place for temporary files, or is given the one that all see."""
+    url, flags = bucket.put("a.txt", edges_text(3000, 500)), ["--format", "edges", "--partitions", "2", *words.split()]
+    for name in ("theirs", "ours"):
+        (tmp_path / name).mkdir()
+    assert run(["convert", url, f"{bucket.url}/whole", *flags]) == 0
+    for folder in ("ours", "theirs"):
+        line = ["convert", url, f"{bucket.url}/{folder}", *flags, "--resume"]
+        theirs = ["--tmp-dir", str(tmp_path / "theirs")]
+        killed = subprocess.run([sys.executable, "-c", KILLED_LATE, *line, *theirs], check=False)
+        assert killed.returncode == -9
+        there = socket.gethostname()
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(socket, "gethostname", lambda: "worker-8")
+            line_here = [*line, "--tmp-dir", str(tmp_path / folder)]
+            capsys.readouterr()
+            assert run(line_here) == 2  # nobody can tell that it is dead
+            assert "where it is gone, --overwrite takes the output over\n" in capsys.readouterr().err
+            assert run([*line_here, "--overwrite"]) == 0
+        told = (
+            f"resume: what the run that began this output on {there} kept is not in {tmp_path}/{folder}, so that all is done again; "
+            "with --tmp-dir such files lie in a folder that all machines see\n"
+        )
+        err = capsys.readouterr().err
+        assert (told in err) == (folder == "ours")
+        assert ("resume: done before: " in err) == (folder == "theirs")
+        assert stored(bucket, folder) == stored(bucket, "whole")
 
 
 KILLED_FOLDER = """

@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphprep.convert import pipeline
-from graphprep.convert.resume import journal_folder
+from graphprep.convert.resume import journal_folder, tell_where_kept
 from graphprep.convert.units.folder import refuse_workers
 from graphprep.model.metadata import PROVENANCE_NAME
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.options.partition import PartitionOptions
-from graphprep.model.protocols import Reporter
+from graphprep.model.protocols import QuietReporter, Reporter
 from graphprep.rewrite.partition.command import partition
 from graphprep.rewrite.partition.methods import load_pymetis
 from graphprep.storage.private import PrivateFolder
@@ -51,6 +51,8 @@ def convert_in_parts(
             refuse_workers(storage, out)
         kept = journal_folder(out, tmp_dir)
         writer = stack.enter_context(StoreWriter(storage, out, options.overwrite, resumes=of_workers or options.resume))
+        if options.resume:
+            tell_where_kept(kept, writer, reporter or QuietReporter())
         folder = PrivateFolder(tmp_dir)
         stack.callback(folder.remove)
         store = storage.join(folder.make(), "store")

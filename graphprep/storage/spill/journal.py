@@ -27,9 +27,10 @@ _LOCKS: dict[type, Callable[[], Any]] = {type(threading.Lock()): threading.Lock,
 
 
 class KeptFolder:
-    """A folder of segments that stays until ``is_done``, unless nothing in it is ``named`` by a journal; locked meanwhile.
+    """A folder of segments that stays until ``is_done``, unless a journal names none of them; locked meanwhile.
 
-    What is dropped stays while it is named: what is told of it may be read again after a kill.
+    ``named`` are those that the journal names; None until it was opened, so that the folder may be another run's. What is
+    dropped stays while it is named: what is told of it may be read again after a kill.
     """
 
     is_kept = True
@@ -37,7 +38,7 @@ class KeptFolder:
     def __init__(self, path: str) -> None:
         self.path = Path(path)
         self.is_done = False
-        self.named: frozenset[str] = frozenset()
+        self.named: frozenset[str] | None = None
         self._dropped: set[Path] = set()
         self._num_files = 0
         self._lock: int | None = None
@@ -65,6 +66,10 @@ class KeptFolder:
             with contextlib.suppress(BlockingIOError):  # whoever cleans up, for a moment
                 self._lock = hold(str(self.path), shared=True)
 
+    def has_journal(self) -> bool:
+        """Return whether an earlier run has left its journal."""
+        return (self.path / JOURNAL_NAME).exists()
+
     def new_path(self) -> Path:
         """See ``SegmentFolder``."""
         self.make()
@@ -77,7 +82,7 @@ class KeptFolder:
 
     def drop(self, path: Path) -> None:
         """See ``SegmentFolder``."""
-        if path.name in self.named:
+        if self.named and path.name in self.named:
             self._dropped.add(path)
         else:
             with contextlib.suppress(OSError):
@@ -92,8 +97,9 @@ class KeptFolder:
 
     def keep_named(self) -> None:
         """Remove all files that are not named."""
+        named = self.named or frozenset()
         for path in self.path.iterdir():
-            if path.name != JOURNAL_NAME and path.name not in self.named:
+            if path.name != JOURNAL_NAME and path.name not in named:
                 with contextlib.suppress(OSError):
                     path.unlink()
             number = path.name.rpartition("-")[2]
@@ -106,7 +112,7 @@ class KeptFolder:
 
     def remove(self) -> None:
         """Remove the folder where it is of no more use."""
-        if self.is_done or not self.named:
+        if self.is_done or self.named == frozenset():
             shutil.rmtree(self.path, ignore_errors=True)
         self.release()
 
@@ -155,7 +161,8 @@ class Journal:
         try:
             return self._load(self._tasks[name], known) if name in self._tasks else None
         except BrokenSegmentError as error:
-            self._tell(f"resume: {error} is not what was written, so that {name} is done again")
+            what = "is not what was written" if os.path.lexists(str(error)) else "is not there any more"
+            self._tell(f"resume: {error} {what}, so that {name} is done again")
             return None
 
     def keep(self, name: str, made: object, known: Mapping[str, object], ends: tuple[str, ...] = ()) -> None:

@@ -55,6 +55,11 @@ class RemoteClaim:
         self._token = token
         _held.add(token)
 
+    @property
+    def dead_host(self) -> str | None:
+        """Return the machine of the dead run whose place this one took; None where there was none, or nobody knows."""
+        return None if self._before is None else self._before.get("host")
+
     def take_from(self, dead: Mapping[str, Any] | None) -> None:
         """Claim what the run of a claim has left, with all that this tells of it. Raises like ``take``."""
         told = dead or {}

@@ -59,6 +59,11 @@ class FolderTarget:
             self.remove()
             raise
 
+    @property
+    def dead_host(self) -> str | None:
+        """See ``Target.dead_host``."""
+        return self._claim.dead_host
+
     def open(self, path: str, num_bytes: int) -> FileSink:
         """See ``Target.open``."""
         full = f"{self._stage}/{path}"

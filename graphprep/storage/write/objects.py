@@ -77,6 +77,11 @@ class ObjectTarget:
             self._claim.restore()
             raise
 
+    @property
+    def dead_host(self) -> str | None:
+        """See ``Target.dead_host``."""
+        return self._claim.dead_host
+
     def open(self, path: str, num_bytes: int) -> ObjectSink:
         """See ``Target.open``."""
         self._paths.append(path)

@@ -221,6 +221,11 @@ class StoreWriter:
                 sink.discard()
             raise
 
+    @property
+    def dead_host(self) -> str | None:
+        """Return the machine of a dead run that had begun to write to a URL; None where there was none, or nobody knows."""
+        return self._target.dead_host
+
     def url_of(self, path: str) -> str:
         """Return where a finished file of the store can be read before it is published."""
         return self._target.url(path)
@@ -373,6 +378,10 @@ class _LocalTarget:
         except BaseException:
             self.remove()
             raise
+
+    @property
+    def dead_host(self) -> str | None:
+        return None  # what it kept lies beside OUT, or where --tmp-dir says
 
     def open(self, path: str, num_bytes: int) -> Sink:
         full = self._stage / path

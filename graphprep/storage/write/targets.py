@@ -24,6 +24,10 @@ class Target(Protocol):
     def begin(self) -> None:
         """Make the place. Raises where it cannot be written to."""
 
+    @property
+    def dead_host(self) -> str | None:
+        """Return the machine of a dead run that had begun to write there; None where there was none, or nobody knows."""
+
     def open(self, path: str, num_bytes: int) -> Sink:
         """Begin a file of a size that is known."""
 
