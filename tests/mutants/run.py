@@ -254,7 +254,9 @@ def find_tests(mutants: list[Mutant]) -> None:
     (WORK / "marks").write_text("".join(lines))
     kernels = Path(os.environ.get("NUMBA_CACHE_DIR") or next(HOME.glob("graphprep/kernels/**/jit.py")).parent / "__pycache__")
     flags = ["-n", "2", "--dist", "loadgroup", "--durations=0", "--durations-min=0", "-vv", *MAPPED]
-    run_tests(flags, WORK / "map.log", kernels, PYTHONPATH=f"{TREE / 'tests/mutants'}:{TREE}")
+    code = run_tests(flags, WORK / "map.log", kernels, PYTHONPATH=f"{TREE / 'tests/mutants'}:{TREE}")
+    if code not in (0, 1):  # 1: some tests fail, which are left out
+        sys.exit(f"error: the tests ended with {code} before it was known which of them reach what: {WORK / 'map.log'}")
     for folder in list(PACKAGE.rglob("__pycache__")):
         shutil.rmtree(folder)  # of modules with notes
     subprocess.run([sys.executable, "-m", "compileall", "-q", PACKAGE], check=True)
