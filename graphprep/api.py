@@ -126,7 +126,7 @@ def convert(
     if not os.fspath(out):
         raise UsageError("the output has no name", fix="name the folder or URL of the store")
     found = _read_memory(inputs, nodes, edges, options)
-    if found is not None and (share is not None or options.engine == "dask"):
+    if found is not None and (share is not None or options.on_cluster):
         raise UsageError("workers read files, not what is in memory", fix="write it to files that all workers see")
     if found is None:
         urls = _as_list(inputs)  # type: ignore[arg-type]

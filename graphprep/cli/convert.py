@@ -187,13 +187,15 @@ class EngineFlags(DeviceFlags):
     """What ``convert`` may use of the machine."""
 
     engine: Annotated[
-        Literal["threads", "processes", "dask"],
-        _of_resources("Who decodes: threads; as many processes, for decoders written in Python; or the workers of dask."),
+        Literal["threads", "processes", "dask", "ray"],
+        _of_resources("Who decodes: threads; as many processes, for decoders written in Python; or workers of dask or Ray."),
     ] = "threads"
     scheduler: Annotated[
         str | None,
         _of_resources(
-            "Address of dask's scheduler, such as tcp://host:8786.  [default: one that is started here]", metavar="ADDRESS"
+            "Address of dask's scheduler, such as tcp://host:8786, or of Ray's head, such as ray://host:10001.  "
+            "[default: one that is started here]",
+            metavar="ADDRESS",
         ),
     ] = None
     worker_index: Annotated[

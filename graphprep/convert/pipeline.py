@@ -30,7 +30,7 @@ from graphprep.convert.roles.settle import complete, settle
 from graphprep.convert.run import Elsewhere, Run, begin_run, decode_settings
 from graphprep.convert.shuffle.route import Routed, Routing
 from graphprep.convert.shuffle.route_edges import route_edges, route_needs
-from graphprep.convert.units.cluster import OnDask
+from graphprep.convert.units.cluster import OnCluster
 from graphprep.convert.units.folder import refuse_workers
 from graphprep.engine.budget import count_memory
 from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
@@ -162,7 +162,7 @@ def convert(
         resumes = options.resume or elsewhere is not None
         if elsewhere is None:
             refuse_workers(run.storage, out)
-            elsewhere = stack.enter_context(OnDask(out, options)) if options.engine == "dask" else None
+            elsewhere = stack.enter_context(OnCluster(out, options)) if options.on_cluster else None
         writer = target = stack.enter_context(
             StoreWriter(run.storage, out, options.overwrite, resumes=resumes, kept=None if rewrite else run.kept)
         )

@@ -12,6 +12,7 @@ from golden.golden_cases import load_cases, read_store
 
 import graphprep
 from graphprep.convert.read.apart import ApartTask
+from graphprep.engine import cluster as clusters
 from graphprep.engine import dask_cluster
 from graphprep.model.errors import DataError, StorageError, UsageError
 
@@ -92,8 +93,8 @@ def test_faults_have_their_place_and_leave_nothing(cluster, lines, tmp_path):
 
 
 def test_other_versions_are_refused(cluster, lines, tmp_path, monkeypatch):
-    own = dask_cluster.versions()
-    monkeypatch.setattr(dask_cluster, "versions", lambda: own | {"NumPy": "1.0"})
+    own = clusters.versions()
+    monkeypatch.setattr(clusters, "versions", lambda: own | {"NumPy": "1.0"})
     monkeypatch.setattr(distributed.Client, "run", lambda self, work: {"tcp://one": own})
     with pytest.raises(UsageError) as caught:
         graphprep.convert(lines, tmp_path / "out", engine="dask", scheduler=cluster.scheduler_address)
@@ -105,7 +106,7 @@ def test_a_folder_that_workers_do_not_see_is_told(cluster, lines, tmp_path, monk
     monkeypatch.setattr(
         distributed.Client,
         "run",
-        lambda self, work: run(self, work) if work is dask_cluster.versions else {"tcp://one": False},
+        lambda self, work: run(self, work) if work is clusters.versions else {"tcp://one": False},
     )
     with pytest.raises(UsageError, match="worker tcp://one does not see this folder"):
         graphprep.convert(lines, tmp_path / "out", engine="dask", scheduler=cluster.scheduler_address)
@@ -113,10 +114,10 @@ def test_a_folder_that_workers_do_not_see_is_told(cluster, lines, tmp_path, monk
 
 
 def test_a_scheduler_that_is_not_there(lines, tmp_path, monkeypatch):
-    monkeypatch.setattr(dask_cluster, "_CONNECT_S", 1)
+    monkeypatch.setattr(dask_cluster, "CONNECT_S", 1)
     with pytest.raises(StorageError, match="no scheduler with workers answers"):
         graphprep.convert(lines, tmp_path / "out", engine="dask", scheduler="tcp://127.0.0.1:9")
-    with pytest.raises(UsageError, match='scheduler belongs to engine="dask"'):
+    with pytest.raises(UsageError, match='scheduler belongs to engine="dask" and engine="ray"'):
         graphprep.convert(lines, tmp_path / "out", scheduler="tcp://127.0.0.1:9")
 
 

@@ -13,7 +13,9 @@ from graphprep.convert.read.plan import Plan
 from graphprep.convert.resume import about_files
 from graphprep.convert.run import Elsewhere, Run, decode_settings
 from graphprep.convert.units.cut import cut_input
+from graphprep.engine.dask_cluster import DaskCluster
 from graphprep.engine.local import map_ordered
+from graphprep.engine.ray_cluster import RayCluster
 from graphprep.model.errors import StorageError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.storage.faults import display_url
@@ -24,10 +26,11 @@ from graphprep.storage.write.files import write_pieces
 from graphprep.store.room import folder_beside
 
 _PROBE = "probe"
+_CLUSTERS = {"dask": DaskCluster, "ray": RayCluster}
 
 
-class OnDask:
-    """Lets the workers of dask decode. Called with the run and its plan, within its context.
+class OnCluster:
+    """Lets the workers of a cluster decode. Called with the run and its plan, within its context.
 
     Segments lie in a folder in ``--tmp-dir`` or beside OUT, and go when they are read. The scheduler sees the tasks, which name
     files, and of their results names, sizes and checksums.
@@ -38,7 +41,7 @@ class OnDask:
         self._options = options
         self._stack = contextlib.ExitStack()
 
-    def __enter__(self) -> OnDask:
+    def __enter__(self) -> OnCluster:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -49,12 +52,10 @@ class OnDask:
 
         Raises UsageError where the input is a stream, or where a worker has other versions or sees other files.
         """
-        from graphprep.engine.dask_cluster import DaskCluster
-
-        about_files(run, known, "--engine dask")
+        about_files(run, known, f"--engine {self._options.engine}")
         storage, settings = run.storage, decode_settings(run, known)
         reading = Reading(settings.block_bytes, settings.limit_bytes, settings.max_rows)
-        engine = DaskCluster(self._options.scheduler, run.memory.threads)
+        engine = _CLUSTERS[self._options.engine](self._options.scheduler, run.memory.threads)
         self._stack.callback(engine.close)
         cut = cut_input(known, storage, reading, engine.num_workers)
         for url in {span.url for span in cut.known.input.sources.spans}:

@@ -40,8 +40,7 @@ def check_share(options: ConvertOptions) -> Share | None:
     Raises UsageError where that is said by halves, or does not go with other options.
     """
     index, number = options.worker_index, options.worker_count
-    if options.scheduler is not None and options.engine != "dask":
-        raise UsageError("--scheduler belongs to --engine dask", fix="add --engine dask, or drop --scheduler")
+    _check_scheduler(options)
     if index is None and number is None:
         return None
     if index is None or number is None:
@@ -53,9 +52,27 @@ def check_share(options: ConvertOptions) -> Share | None:
         )
     if options.resume:
         raise UsageError("--resume is for merge: a worker that is started again goes on by itself", fix="drop --resume")
-    if options.engine == "dask":
-        raise UsageError("--engine dask does not go with --worker-index: dask has workers of its own", fix="drop one of them")
+    if options.on_cluster:
+        raise UsageError(
+            f"--engine {options.engine} does not go with --worker-index: a cluster has workers of its own",
+            fix="drop one of them",
+        )
     return Share(index, number)
+
+
+def _check_scheduler(options: ConvertOptions) -> None:
+    """Raise UsageError where an address is given and no cluster, or one of the other kind of clusters."""
+    if options.scheduler is None:
+        return
+    if not options.on_cluster:
+        raise UsageError("--scheduler belongs to --engine dask and --engine ray", fix="add one of them, or drop --scheduler")
+    kind, _, rest = options.scheduler.rpartition("://")
+    if options.engine == "ray" and not (kind in ("", "ray") and rest.rpartition(":")[2].isdecimal()):
+        fix = "give HOST:PORT or ray://HOST:PORT, or take --engine dask"
+        raise UsageError(f"--scheduler {options.scheduler} is no address of Ray", fix=fix)
+    if options.engine == "dask" and kind == "ray":
+        fix = "give tcp://HOST:PORT, or take --engine ray"
+        raise UsageError(f"--scheduler {options.scheduler} is no address of dask", fix=fix)
 
 
 def work(

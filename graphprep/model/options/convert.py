@@ -27,8 +27,8 @@ class ConvertOptions:
     ``undirected`` and ``largest_component`` are operations of ``transform``, in this order. ``edge_id_col`` names columns that
     are the edges' own IDs, so that a run ends where one is not there, or has no whole number for each edge. ``resume`` goes on
     where an interrupted run of the same call stopped. ``engine`` says who decodes: threads of this process, as many processes,
-    or workers of dask, at the address ``scheduler`` or started here. Worker ``worker_index`` (from 0) of ``worker_count``
-    decodes its share and leaves the rest to ``merge``.
+    or workers of dask or Ray, at the address ``scheduler`` or started here. Worker ``worker_index`` (from 0) of
+    ``worker_count`` decodes its share and leaves the rest to ``merge``.
     """
 
     format: str | None = None
@@ -70,11 +70,16 @@ class ConvertOptions:
     drop_self_loops: bool = False
     largest_component: bool = False
     resume: bool = False
-    engine: Literal["threads", "processes", "dask"] = "threads"
+    engine: Literal["threads", "processes", "dask", "ray"] = "threads"
     scheduler: str | None = None
     worker_index: int | None = None
     worker_count: int | None = None
     run: RunOptions = field(default_factory=RunOptions)
+
+    @property
+    def on_cluster(self) -> bool:
+        """Return whether the workers of a cluster decode."""
+        return self.engine in ("dask", "ray")
 
     @cached_property
     def layouts(self) -> tuple[Layout, ...]:

@@ -55,7 +55,7 @@ _SWITCHES = (
 )
 _OFF = {"no-edge-ids": "edge_ids", "no-permute": "permute", "no-quote": "quote"}
 _CHOICES = {
-    "engine": "threads|processes|dask",
+    "engine": "threads|processes|dask|ray",
     "device": "auto|cpu|cuda(?::[0-9]+)?",
     "format": "edges|triples|arrays|mtx|metis|edgelist|json|tsv|chunked|graph|neo4j|graphstorm|graphbolt|ogb",
     "ids": "auto|dense|sparse|raw|typed",
