@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import logging
 import os
-import signal
 import socket
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
 from graphprep.engine.cluster import ATTEMPTS, CONNECT_S, Cluster
@@ -32,8 +30,7 @@ class RayCluster(Cluster):
             raise UsageError("--engine ray: Ray is not installed", fix="pip install 'graphprep[ray]'") from error
         if scheduler is not None or not self._ray.is_initialized():
             try:
-                with _signals_kept():
-                    self._join(scheduler) if scheduler is not None else self._start(num_workers)
+                self._join(scheduler) if scheduler is not None else self._start(num_workers)
             except (OSError, RuntimeError, ValueError, self._ray.exceptions.RayError) as error:
                 raise StorageError(
                     f"Ray says: {' '.join(str(error).split())}",
@@ -59,8 +56,10 @@ class RayCluster(Cluster):
     def _init(self, address: str, **options: Any) -> None:
         driver: Any = importlib.import_module("ray._private.worker")
         driver._worker_logs_enabled = False  # stdout is for results, and there it would tell of lost workers
+        # Ray would take over SIGTERM in the main thread, and what it starts ends with the thread that starts it.
+        thread = self._started.enter_context(ThreadPoolExecutor(1))
         self._started.callback(self._ray.shutdown)
-        self._ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **options)
+        thread.submit(self._ray.init, address, log_to_driver=False, logging_level=logging.ERROR, **options).result()
 
     def run(self, task: Callable[[], T]) -> T:
         """See ``Cluster``."""
@@ -87,14 +86,3 @@ class RayCluster(Cluster):
 
 def _do(task: Callable[[], T]) -> T:
     return task()
-
-
-@contextlib.contextmanager
-def _signals_kept() -> Iterator[None]:
-    """Keep what SIGTERM does, of which Ray makes another end."""
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)

@@ -56,8 +56,12 @@ def ports(ray):
 
 
 @pytest.fixture(scope="module")
-def head(ports):
-    return f"127.0.0.1:{ports[0]}"
+def connected(ray, ports):
+    """Connect this process, once for all tests: each connection has workers of its own, which take a second to start."""
+    at_sigterm = signal.getsignal(signal.SIGTERM)
+    with ray.init(f"127.0.0.1:{ports[0]}", log_to_driver=False):
+        signal.signal(signal.SIGTERM, at_sigterm)
+        yield
 
 
 @pytest.fixture
@@ -68,16 +72,14 @@ def lines(tmp_path):
 
 
 @pytest.mark.parametrize("case", [one for one in load_cases() if one.name in NAMES], ids=lambda case: case.name)
-def test_ray_writes_the_golden_bytes(case, head, tmp_path):
+def test_ray_writes_the_golden_bytes(case, connected, tmp_path):
     options = case.resolved_options() | {"block_bytes": 16}
-    at_sigterm = signal.getsignal(signal.SIGTERM)
-    graphprep.convert([str(path) for path in case.input_paths], tmp_path / "store", engine="ray", scheduler=head, **options)
+    graphprep.convert([str(path) for path in case.input_paths], tmp_path / "store", engine="ray", **options)
     assert read_store(tmp_path / "store") == read_store(case.store)
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
-    assert signal.getsignal(signal.SIGTERM) is at_sigterm
 
 
-def test_only_names_sizes_and_checksums_come_back(head, lines, tmp_path, monkeypatch):
+def test_only_names_sizes_and_checksums_come_back(connected, lines, tmp_path, monkeypatch):
     found, run = [], RayCluster.run
 
     def watched(self, task):
@@ -85,7 +87,7 @@ def test_only_names_sizes_and_checksums_come_back(head, lines, tmp_path, monkeyp
         return found[-1]
 
     monkeypatch.setattr(RayCluster, "run", watched)
-    graphprep.convert(lines, tmp_path / "out", engine="ray", scheduler=head, block_bytes=16)
+    graphprep.convert(lines, tmp_path / "out", engine="ray", block_bytes=16)
     assert len(found) >= 4
     assert {tuple(map(type, one)) for one in found} == {(str, int, str)}
 
@@ -114,7 +116,7 @@ def killed_where(monkeypatch, is_killed):
     monkeypatch.setattr(RayCluster, "run", killing)
 
 
-def test_a_worker_killed_while_it_decodes_changes_nothing(head, lines, tmp_path, monkeypatch, capfd):
+def test_a_worker_killed_while_it_decodes_changes_nothing(connected, lines, tmp_path, monkeypatch):
     marker = tmp_path / "killed"
 
     def once():
@@ -125,65 +127,77 @@ def test_a_worker_killed_while_it_decodes_changes_nothing(head, lines, tmp_path,
         return True
 
     killed_where(monkeypatch, once)
-    graphprep.convert(lines, tmp_path / "ray", engine="ray", scheduler=head, block_bytes=16)
+    graphprep.convert(lines, tmp_path / "ray", engine="ray", block_bytes=16)
     assert marker.exists()
-    assert capfd.readouterr().out == ""
     graphprep.convert(lines, tmp_path / "whole")
     assert read_store(tmp_path / "ray") == read_store(tmp_path / "whole")
 
 
-def test_a_task_that_kills_each_worker_ends_the_run(head, lines, tmp_path, monkeypatch):
+def test_a_task_that_kills_each_worker_ends_the_run(connected, lines, tmp_path, monkeypatch):
     killed_where(monkeypatch, lambda: True)
     with pytest.raises(StorageError) as caught:
-        graphprep.convert(lines, tmp_path / "out", engine="ray", scheduler=head)
+        graphprep.convert(lines, tmp_path / "out", engine="ray")
     assert str(caught.value) == ("4 workers of Ray were lost at one task\n  fix: look into their logs: memory may have run out")
     assert [path.name for path in tmp_path.iterdir()] == ["edges.csv"]
 
 
-def test_faults_have_their_place_and_leave_nothing(head, lines, tmp_path):
+def test_faults_have_their_place_and_leave_nothing(connected, lines, tmp_path):
     with Path(lines).open("a") as file:
         file.write("7,x\n")
     with pytest.raises(DataError) as caught:
-        graphprep.convert(lines, tmp_path / "out", engine="ray", scheduler=head, block_bytes=16)
+        graphprep.convert(lines, tmp_path / "out", engine="ray", block_bytes=16)
     assert str(caught.value).startswith(f"{lines}:401:3: field 'dst' must be an integer, found 'x'")
     assert [path.name for path in tmp_path.iterdir()] == ["edges.csv"]
 
 
-def test_other_versions_are_refused(head, lines, tmp_path, monkeypatch):
+def test_other_versions_are_refused(connected, lines, tmp_path, monkeypatch):
     version = clusters.__version__
     monkeypatch.setattr(clusters, "__version__", "9.9")
     with pytest.raises(UsageError, match=rf"worker \S+ of Ray has graphprep {version}, and 9\.9 is here"):
-        graphprep.convert(lines, tmp_path / "out", engine="ray", scheduler=head)
+        graphprep.convert(lines, tmp_path / "out", engine="ray")
 
 
-def test_a_folder_that_workers_do_not_see_is_told(head, lines, tmp_path, monkeypatch):
+def test_a_folder_that_workers_do_not_see_is_told(connected, lines, tmp_path, monkeypatch):
     run = RayCluster._run_on_each
     monkeypatch.setattr(RayCluster, "_run_on_each", lambda self, task: run(self, task if task is clusters.versions else bool))
     with pytest.raises(UsageError, match=r"worker \S+ does not see this folder"):
-        graphprep.convert(lines, tmp_path / "out", engine="ray", scheduler=head)
+        graphprep.convert(lines, tmp_path / "out", engine="ray")
     assert [path.name for path in tmp_path.iterdir()] == ["edges.csv"]
 
 
-def test_a_connection_that_is_there_serves_and_stays(ray, head, lines, tmp_path):
-    at_sigterm = signal.getsignal(signal.SIGTERM)
-    with ray.init(head, log_to_driver=False):
-        graphprep.convert(lines, tmp_path / "ray", engine="ray")
-        assert ray.get(ray.remote(lambda: 7).remote()) == 7
-    signal.signal(signal.SIGTERM, at_sigterm)
-    graphprep.convert(lines, tmp_path / "whole")
-    assert read_store(tmp_path / "ray") == read_store(tmp_path / "whole")
+DYING = """
+import os, pathlib, signal
+
+class DyingDecoder:
+    def decode(self, line):
+        src, dst = map(int, line.split(","))
+        if src == 200:
+            try:
+                pathlib.Path(__file__).with_name("killed").touch(exist_ok=False)
+                os.kill(os.getpid(), signal.SIGKILL)
+            except FileExistsError:
+                pass
+        yield src, -1, 0, 1.0, 0, -1, []
+        yield src, dst, 0, 1.0, 0, -1, []
+"""
 
 
-@pytest.mark.parametrize("place", ["clients of a cluster", "started here"])
-def test_the_command_joins_as_a_client_and_starts_a_cluster(place, ray, ports, lines, tmp_path):
-    scheduler = ["--scheduler", f"ray://127.0.0.1:{ports[1]}"] if place == "clients of a cluster" else []
-    command = [sys.executable, "-m", "graphprep", "convert", lines, str(tmp_path / "ray"), "--engine", "ray", *scheduler]
+@pytest.mark.parametrize("place", ["", "127.0.0.1:{}", "ray://127.0.0.1:{}"], ids=["started", "joined", "client"])
+def test_the_command_starts_a_cluster_or_joins_one_and_stdout_is_json(place, ray, ports, lines, tmp_path, monkeypatch):
+    (tmp_path / "dying.py").write_text(DYING)
+    command = [sys.executable, "-m", "graphprep", "convert", lines, str(tmp_path / "ray"), "--engine=ray", "--json"]
+    if place:
+        command += ["--scheduler", place.format(ports["ray" in place])]
+    else:
+        command += ["--threads=2", "--decoder=dying:DyingDecoder"]
     with tempfile.TemporaryDirectory() as temporary:
-        environment = os.environ | {"TMPDIR": temporary}
-        done = subprocess.run([*command, "--json", "--threads=2"], env=environment, capture_output=True, check=True)
+        environment = os.environ | {"TMPDIR": temporary, "PYTHONPATH": str(tmp_path)}
+        done = subprocess.run(command, env=environment, capture_output=True, check=True)
         assert list(Path(temporary).iterdir()) == []
-    assert json.loads(done.stdout)["num_edges"] == {"_N:_E:_N": 400}
-    graphprep.convert(lines, tmp_path / "whole")
+    assert sum(json.loads(done.stdout)["num_edges"].values()) == 400
+    assert (tmp_path / "killed").exists() == (not place)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    graphprep.convert(lines, tmp_path / "whole", decoder=None if place else "dying:DyingDecoder")
     assert read_store(tmp_path / "ray") == read_store(tmp_path / "whole")
 
 
