@@ -32,8 +32,10 @@ from graphprep.convert.decoded.rows import (
     ShapeList,
 )
 from graphprep.convert.decoded.texts import UNKNOWN, KeyCollisionError, TextIndexer
+from graphprep.convert.read.ahead import num_readers, read_several
 from graphprep.convert.read.apart import ApartTask, FoundBlock, Reading, read_found
 from graphprep.convert.read.blocks import BlockDecoder, FoundRows, raw_bytes, read_table
+from graphprep.convert.read.plan import is_packed
 from graphprep.engine.budget import DECODED_FACTOR
 from graphprep.engine.ledger import Need
 from graphprep.engine.local import Engine, Threads, chain_ordered, map_ordered, num_in_flight
@@ -394,14 +396,17 @@ class Collector:
         return texts.kept()
 
     def _items(self, storage: Storage) -> Generator[_Work]:
-        """Yield what there is to do, span after span; tables that follow each other are read at once."""
+        """Yield what there is to do, span after span; tables that follow each other are read at once, and compressed texts."""
         settings = self.settings
         spans = enumerate(self.decoded.sources.spans)
-        for is_table, group in groupby(spans, lambda one: one[1].kind == "table" and one[0] not in self.plain):
-            if is_table and settings.engine.is_apart:
+        for kind, group in groupby(spans, partial(self._kind_of, storage)):
+            if kind == "table" and settings.engine.is_apart:
                 yield from self._apart_items(storage, list(group))
                 continue
-            if is_table:
+            if kind == "packed":
+                yield from self._packed_items(storage, list(group))
+                continue
+            if kind == "table":
                 tables = [partial(self._table_items, storage, *one) for one in group]
                 yield from chain_ordered(tables, settings.threads if self._may_read_ahead(storage) else 1)
                 continue
@@ -412,6 +417,26 @@ class Collector:
                 blocks = text_blocks(storage, span, settings.block_bytes, settings.limit_bytes)
                 for index, block in enumerate(blocks):
                     yield _Work(number, index, block, num_bytes=block.num_bytes)
+
+    def _kind_of(self, storage: Storage, one: tuple[int, Span]) -> str:
+        """Return whether spans beside each other are read several at a time, and how."""
+        number, span = one
+        if span.kind == "table":
+            return "" if number in self.plain else "table"
+        is_alone = storage.is_spooled(span.url) or "::" in span.url  # a stream, or in an archive whose files share a handle
+        return "packed" if is_packed(span.url) and not is_alone else ""
+
+    def _packed_items(self, storage: Storage, group: Sequence[tuple[int, Span]]) -> Generator[_Work]:
+        """Read compressed texts, several at a time where memory and threads are enough for that."""
+        settings = self.settings
+        readers = min(num_readers(self.pool, settings.threads), len(group))
+        texts = [partial(text_blocks, storage, span, settings.block_bytes, settings.limit_bytes) for _, span in group]
+        counts = [0] * len(group)
+        one_by_one = ((at, block) for at, text in enumerate(texts) for block in text())
+        with contextlib.closing(one_by_one if readers < 2 else read_several(texts, self.pool, readers)) as blocks:
+            for at, block in blocks:
+                yield _Work(group[at][0], counts[at], block, num_bytes=block.num_bytes)
+                counts[at] += 1
 
     def _apart_items(self, storage: Storage, tables: Sequence[tuple[int, Span]]) -> Generator[_Work]:
         """Let other processes read tables, each into a file of its own, and yield what they found; streams are read here."""
