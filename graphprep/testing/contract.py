@@ -309,7 +309,6 @@ def _check_family(chunk: ColumnChunk) -> None:
     if chunk.key.family == "sparse":
         _check_array(chunk.coords, np.int64, chunk.values.size * max(chunk.key.width, 1))
         assert chunk.coords is not None
-        assert (chunk.coords >= 0).all()
     if chunk.key.family == "numbers" and chunk.item_shape is not None:
         assert (chunk.counts == int(np.prod(chunk.item_shape, dtype=np.int64))).all()
 

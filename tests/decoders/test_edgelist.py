@@ -109,7 +109,9 @@ def slots(draw, delimiter: str, slash: str):
     if shape == "dense":
         return [dtype, str(len(pairs)), *texts], Numbers(dtype, (len(pairs),), values)
     width = 0 if shape == "flat" else draw(st.integers(1, 3))
-    coords = draw(st.lists(st.integers(0, 2**63 - 1), min_size=len(pairs) * max(width, 1), max_size=len(pairs) * max(width, 1)))
+    coords = draw(
+        st.lists(st.integers(-(2**63), 2**63 - 1), min_size=len(pairs) * max(width, 1), max_size=len(pairs) * max(width, 1))
+    )
     value = Sparse(dtype, width, tuple(coords), values)
     return [dtype, f"{len(pairs)}{slash}{width}", *map(str, coords), *texts], value
 
