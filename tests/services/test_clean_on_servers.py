@@ -80,3 +80,28 @@ def test_what_a_kill_left_goes(words, kinds, place, tmp_path, monkeypatch):
     assert place.files() == before
     graphprep.clean(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_killed_workers_and_merges_go_on(place, tmp_path, monkeypatch):
+    """Killed while a unit is noted, before publishing, and behind it; what the last one leaves goes with the output's name."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    place.put({"edges.txt": b"0 1\n1 2\n2 0\n"})
+    out = f"{place.url}/out"
+    worker = ["convert", f"{place.url}/edges.txt", out, "--format", "edges", "--worker-index", "0", "--worker-count", "1"]
+    merge = ["merge", out]
+    late = _KILLED.replace("UnitFolder.add = StoreWriter.publish = die", "UnitFolder.remove = die")
+    for script, line in ((_KILLED, worker), (None, worker), (_KILLED, merge), (late, merge)):
+        command = ["-m", "graphprep"] if script is None else ["-c", script]
+        done = subprocess.run([sys.executable, *command, *line], capture_output=True, check=False)
+        assert done.returncode == (0 if script is None else -9), done.stderr
+    report = graphprep.clean(out)
+    assert "what workers decoded" in {one.kind for one in report.removed}
+    assert report.kept == ()
+    (tmp_path / "edges.txt").write_bytes(b"0 1\n1 2\n2 0\n")
+    graphprep.convert(tmp_path / "edges.txt", tmp_path / "whole", format="edges")
+    whole = Place(str(tmp_path / "whole")).files()
+    found = {name: data for name, data in place.files().items() if name != "edges.txt"}
+    assert found.keys() == {f"out/{name}" for name in whole}
+    assert all(found[f"out/{name}"] == data for name, data in whole.items() if name != "provenance.json")
+    assert list((tmp_path / "scratch").iterdir()) == []
