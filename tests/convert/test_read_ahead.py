@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 from processes import wait_for
 
 import graphprep
+from graphprep.convert import resume
 from graphprep.convert.read import ahead
 from graphprep.convert.read.ahead import num_readers, read_several
 from graphprep.model.errors import DataError
-from graphprep.model.protocols import Span, TextBlock
+from graphprep.model.protocols import QuietReporter, Span, TextBlock
+from graphprep.storage.spill.journal import Journal
 from graphprep.storage.spill.runs import Runs, SpillPool
 
 COMPRESS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": lambda data: zstandard.compress(data, 1)}
@@ -164,3 +166,31 @@ def test_the_first_fault_is_told_with_its_place(threads, texts, tmp_path):
     assert caught.value.place == f"{packed[2]}:70001:3"
     assert not names()
     assert not (tmp_path / "out").exists()
+
+
+def test_a_run_goes_on_in_the_middle_of_texts_that_were_read_ahead(texts, tmp_path, monkeypatch):
+    packed = [path.with_suffix(".csv.bz2") for path in texts]
+    for path, plain in zip(packed, texts, strict=True):
+        path.write_bytes(bz2.compress(plain.read_bytes()))
+    names_of_nodes = {"decoder_options": {"id_type": "string"}}  # else all is one group of edges
+    graphprep.convert(texts, tmp_path / "whole", **names_of_nodes)
+    monkeypatch.setattr(resume, "_PORTION_BYTES", 100_000)
+    keep, left = Journal.keep, [3]
+
+    def stopping(journal, name, *rest):
+        keep(journal, name, *rest)
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+
+    given = {"resume": True, "threads": 2, "memory_limit": "2GiB", "block_bytes": 9_000, **names_of_nodes}
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Journal, "keep", stopping)
+        graphprep.convert(packed, tmp_path / "out", **given)
+    assert not names()
+    said = []
+    reporter = QuietReporter()
+    reporter.message = said.append
+    graphprep.convert(packed, tmp_path / "out", reporter=reporter, **given)
+    assert "resume: done before: decode in part" in said
+    assert read_store(tmp_path / "out") == read_store(tmp_path / "whole")
