@@ -114,6 +114,9 @@ class KeptFolder:
         """Remove the folder where it is of no more use."""
         if self.is_done or self.named == frozenset():
             shutil.rmtree(self.path, ignore_errors=True)
+        elif self._lock is not None:
+            with contextlib.suppress(OSError):  # it holds something
+                self.path.rmdir()
         self.release()
 
     def release(self) -> None:
