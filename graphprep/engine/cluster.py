@@ -63,6 +63,9 @@ class Cluster(ABC):
                     fix="name a folder that all see with --tmp-dir, or write OUT to one or to a URL",
                 )
 
+    def cancel(self) -> None:  # noqa: B027 - not every cluster can
+        """Give up the tasks that have begun, if their workers can be stopped at once: none writes any more."""
+
     def close(self) -> None:
         """Leave the cluster, and end one that was started here."""
         with contextlib.suppress(Exception):

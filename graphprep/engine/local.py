@@ -43,17 +43,24 @@ class Threads:
         """See ``Engine``."""
 
 
-def map_ordered(fn: Callable[[Item], Result], items: Iterable[Item], threads: int, window: int = 0) -> Iterator[Result]:
+def map_ordered(
+    fn: Callable[[Item], Result],
+    items: Iterable[Item],
+    threads: int,
+    window: int = 0,
+    cancel: Callable[[], None] | None = None,
+) -> Iterator[Result]:
     """Yield ``fn(item)`` for every item, in item order, computed on ``threads`` threads.
 
     At most ``window`` items (default: twice the threads) are taken from ``items``, by the consuming thread, before their
     results were consumed. What fails first in item order is what is raised, whatever the number of threads: a failing
     ``items`` counts as its next item. Then, and when the consumer stops early or is interrupted, work that has not begun is
-    dropped and work that has is awaited; no thread is left. One thread means no thread: the work is done in the consumer's.
+    dropped and work that has is awaited, which ``cancel`` can shorten; no thread is left. One thread means no thread: the work
+    is done in the consumer's.
     """
     if threads <= 1:
         return (fn(item) for item in items)
-    return _map_on_threads(fn, items, threads, window or 2 * threads)
+    return _map_on_threads(fn, items, threads, window or 2 * threads, cancel)
 
 
 def num_in_flight(threads: int, window: int = 0) -> int:
@@ -144,7 +151,9 @@ class _Lane(Generic[Item]):
             self._change.notify_all()
 
 
-def _map_on_threads(fn: Callable[[Item], Result], items: Iterable[Item], threads: int, window: int) -> Iterator[Result]:
+def _map_on_threads(
+    fn: Callable[[Item], Result], items: Iterable[Item], threads: int, window: int, cancel: Callable[[], None] | None
+) -> Iterator[Result]:
     pool = ThreadPoolExecutor(threads, thread_name_prefix="graphprep")
     pending: deque[Future[Result]] = deque()
     failure: Exception | None = None
@@ -167,7 +176,10 @@ def _map_on_threads(fn: Callable[[Item], Result], items: Iterable[Item], threads
         if failure is not None:
             raise failure
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        pool.shutdown(wait=False, cancel_futures=True)
+        if cancel is not None:
+            cancel()
+        pool.shutdown()
         close = getattr(source, "close", None)  # it may have threads, and the traceback of a failure keeps it alive
         if close is not None:
             close()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import os
+import signal
 import socket
 import tempfile
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
 from graphprep.engine.cluster import ATTEMPTS, CONNECT_S, Cluster
@@ -40,6 +42,7 @@ class RayCluster(Cluster):
         self._nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
         if not self._nodes:
             raise StorageError("the Ray cluster has no CPU for tasks", place=scheduler or "", fix="start workers")
+        self._at_work: set[Any] = set()
         self._do: Any = self._ray.remote(max_retries=ATTEMPTS - 1)(_do)
         return sum(int(node["Resources"]["CPU"]) for node in self._nodes)
 
@@ -56,22 +59,31 @@ class RayCluster(Cluster):
     def _init(self, address: str, **options: Any) -> None:
         driver: Any = importlib.import_module("ray._private.worker")
         driver._worker_logs_enabled = False  # stdout is for results, and there it would tell of lost workers
-        # Ray would take over SIGTERM in the main thread, and what it starts ends with the thread that starts it.
-        thread = self._started.enter_context(ThreadPoolExecutor(1))
         self._started.callback(self._ray.shutdown)
-        thread.submit(self._ray.init, address, log_to_driver=False, logging_level=logging.ERROR, **options).result()
+        with _sigterm_kept():
+            self._ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **options)
 
     def run(self, task: Callable[[], T]) -> T:
         """See ``Cluster``."""
         errors = self._ray.exceptions
+        at_work = self._do.remote(task)
+        self._at_work.add(at_work)
         try:
-            return cast(T, self._ray.get(self._do.remote(task)))
+            return cast(T, self._ray.get(at_work))
         except errors.RayTaskError as error:
             raise error.cause from None
         except (errors.WorkerCrashedError, errors.NodeDiedError, errors.OutOfMemoryError) as error:
             raise self._lost() from error
         except (errors.RayError, ConnectionError) as error:
             raise StorageError("the Ray cluster is gone", fix="start it, then run again") from error
+        finally:
+            self._at_work.discard(at_work)
+
+    def cancel(self) -> None:
+        """See ``Cluster``."""
+        with contextlib.suppress(Exception):  # what asks for it has an error of its own
+            for one in list(self._at_work):
+                self._ray.cancel(one, force=True)
 
     def _run_on_each(self, task: Callable[[], T]) -> dict[str, T]:
         at = importlib.import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
@@ -86,3 +98,18 @@ class RayCluster(Cluster):
 
 def _do(task: Callable[[], T]) -> T:
     return task()
+
+
+@contextlib.contextmanager
+def _sigterm_kept() -> Iterator[None]:
+    """Keep what SIGTERM does, which Ray takes over, also where it comes meanwhile."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        try:
+            yield
+        finally:
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, before)
+    except SystemExit:  # Ray's answer
+        signal.raise_signal(signal.SIGTERM)
+        raise

@@ -201,6 +201,32 @@ def test_the_command_starts_a_cluster_or_joins_one_and_stdout_is_json(place, ray
     assert read_store(tmp_path / "ray") == read_store(tmp_path / "whole")
 
 
+def test_sigterm_does_what_it_did_and_tasks_can_be_given_up(ray, ports):
+    script = """if True:
+        import os, signal, sys, threading
+        from graphprep.engine.local import map_ordered
+        from graphprep.engine.ray_cluster import RayCluster
+
+        def end(*given):
+            raise KeyboardInterrupt
+
+        def work():
+            import time
+            time.sleep(600)
+
+        signal.signal(signal.SIGTERM, end)
+        cluster = RayCluster(sys.argv[1], 1)
+        threading.Timer(2, os.kill, [os.getpid(), signal.SIGTERM]).start()
+        try:
+            list(map_ordered(cluster.run, [work] * 9, 2, cancel=cluster.cancel))
+        except KeyboardInterrupt:
+            cluster.close()
+            print("ended")
+    """
+    command = [sys.executable, "-c", script, f"127.0.0.1:{ports[0]}"]
+    assert subprocess.run(command, capture_output=True, check=True, timeout=100).stdout == b"ended\n"
+
+
 def test_a_head_that_is_not_there(ray, lines, tmp_path):
     for scheduler in ("127.0.0.1:9", "ray://127.0.0.1:9"):
         with pytest.raises(StorageError) as caught:

@@ -68,7 +68,7 @@ class OnCluster:
 
         def blocks() -> Iterator[FoundBlock]:
             tasks = (task(unit, name=f"unit-{unit.number:06}") for unit in cut.units)
-            for segment in map_ordered(engine.run, tasks, engine.num_workers):
+            for segment in map_ordered(engine.run, tasks, engine.num_workers, cancel=engine.cancel):
                 try:
                     yield from read_found(storage, folder, segment)
                 except BrokenSegmentError as error:
