@@ -6,9 +6,10 @@ import contextlib
 import gc
 import logging
 import os
+import re
 import signal
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -28,11 +29,33 @@ settings.register_profile("graphprep", deadline=None)  # an example may have to 
 settings.load_profile("graphprep")
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m looks at marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Note on every test which trainer's own code it runs: ``@pytest.mark.client("dgl")``."""
+    """Note on every test which trainer's own code it runs: ``@pytest.mark.client("dgl")``.
+
+    What is tried with all golden cases is heavy with all but a few of them; that they are converted to their bytes is not.
+    What lasting.txt names is lasting.
+    """
+    from golden.golden_cases import FEW, load_cases
+
+    others = {case.name for case in load_cases()}.difference(FEW)
+    with_others = defaultdict(list)
+    lasting = set((TESTS / "lasting.txt").read_text().splitlines())
     for item in items:
         for mark in item.iter_markers("client"):
             item.user_properties.append(("client", mark.args[0]))
+        name = re.split(r"[\[@]", item.nodeid)[0]
+        if name in lasting:
+            item.add_marker("lasting")
+        if (
+            others.intersection(item.callspec.id.split("-") if hasattr(item, "callspec") else ())
+            and item.path.name != "test_golden.py"
+        ):
+            with_others[name].append(item)
+    for found in with_others.values():
+        if len(found) >= len(others):
+            for item in found:
+                item.add_marker("heavy")
 
 
 def pytest_collection_finish() -> None:

@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from golden.golden_cases import SAMPLE_DATA, Case, load_cases, read_store
+from golden.golden_cases import FEW, SAMPLE_DATA, Case, load_cases, read_store
 from jsonschema import Draft202012Validator
 from reference.build import build_reference, file_bytes
 from reference.readers import read_graph
@@ -45,6 +45,13 @@ def assert_same_files(got: dict[str, bytes], expected: dict[str, bytes]) -> None
 
 def test_there_are_cases():
     assert len(CASES) >= 40
+
+
+def test_the_few_have_every_format_and_choice():
+    few = [case for case in CASES if case.name in FEW]
+    assert len(few) == len(FEW)
+    for option in ("format", "ids", "layout", "edge_ids", "neighbor_order", "on_error", "on_missing_node"):
+        assert {case.options.get(option) for case in few} == {case.options.get(option) for case in CASES}, option
 
 
 @by_case

@@ -14,6 +14,7 @@ from graphprep.against import command
 from graphprep.api import _converter
 
 CASES = {case.name: case for case in load_cases()}
+LARGE = ("dtypes_json", "shop_temporal_json")  # 79 and 152 arrays
 # What is derived of other arrays, which validate holds it against.
 DERIVED = ("indptr.npy", "edge_ids.npy", "edge_rows.npy", "offsets.npy", "num_slots.npy")
 
@@ -28,7 +29,9 @@ def flipped(array: np.ndarray) -> np.ndarray:
     return out
 
 
-@pytest.mark.parametrize("name", ["dtypes_json", "shop_temporal_json", "names_lesmis", "edges_roles"])
+@pytest.mark.parametrize(
+    "name", ["names_lesmis", "edges_roles", *(pytest.param(name, marks=pytest.mark.heavy) for name in LARGE)]
+)
 @pytest.mark.slow
 def test_every_changed_value_is_found(name, tmp_path, monkeypatch):
     case: Case = CASES[name]

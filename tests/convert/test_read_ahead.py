@@ -139,7 +139,7 @@ def texts(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", COMPRESS)
-@pytest.mark.parametrize("id_type", ["auto", "string"])
+@pytest.mark.parametrize("id_type", ["auto", pytest.param("string", marks=pytest.mark.heavy)])
 def test_any_number_of_threads_gives_the_bytes_of_plain_files(suffix, id_type, texts, tmp_path):
     packed = [path.with_suffix(f".csv.{suffix}") for path in texts]
     for path, plain in zip(packed, texts, strict=True):

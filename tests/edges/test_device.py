@@ -261,7 +261,15 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize(("name", "threads"), [*((name, 2) for name in RUNS), ("reorder", 1), ("transform", 1)])
+@pytest.mark.parametrize(
+    ("name", "threads"),
+    [
+        *(pytest.param(name, 2, marks=pytest.mark.heavy) for name in ("convert", "export")),
+        *((name, 2) for name in ("reorder", "partition", "transform")),
+        ("reorder", 1),
+        ("transform", 1),
+    ],
+)
 @pytest.mark.slow
 def test_a_failure_in_any_call_changes_no_byte(name, threads, devices, tmp_path):
     make = RUNS[name]

@@ -11,6 +11,7 @@ import pytest
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_hardly_any_memory_changes_no_byte(tmp_path):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHPREP_DEVICE")}
     tests = Path(__file__).resolve().parent.parent

@@ -14,6 +14,15 @@ import graphprep
 GOLDEN = Path(__file__).resolve().parent
 SAMPLE_DATA = GOLDEN.parent.parent / "sample_data"
 METHODS = ("range", "hash", "modulo", "random")
+# What is tried with every case is tried by `make test` with these: every format, and every kind of ID, type and column.
+FEW = (
+    "davis_chunked", "davis_edgelist", "davis_partition_folder", "dtypes_json", "edges_columns", "edges_dense_num_nodes",
+    "edges_empty", "edges_one_based", "edges_parquet", "edges_plain", "edges_timed", "faulty_tsv", "karate_csv",
+    "karate_partition_file", "karate_tsv_no_edge_ids", "lesmis_weight", "names_awkward_types", "names_lesmis",
+    "names_triples", "peers_arrays", "peers_graphbolt", "peers_metis", "peers_mtx", "peers_neo4j", "peers_ogb",
+    "people_create_nodes", "people_drop_edges", "people_tables", "shop_edgelist_both_parts", "shop_json_roles",
+    "shop_tsv_modulo",
+)  # fmt: skip
 DIGESTS = GOLDEN / "rewritten.json"  # of what REWRITES make, by name
 _HOMO, _PARTS, _HETERO, _NAMES = "karate_csv", "karate_partition_file", "shop_edgelist_both_parts", "names_lesmis"
 

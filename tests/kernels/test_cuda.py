@@ -35,6 +35,7 @@ def test_the_contract_holds_on_the_simulator(record_property, monkeypatch, tmp_p
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_every_barrier_is_needed_where_it_stands():
     """Each is taken out, and moved before or behind the statement beside it where that touches shared memory."""
     printed = run_simulated("tests/kernels/barriers.py")

@@ -67,6 +67,7 @@ def test_every_kernel_that_commands_call_is_on_the_list():
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("level", levels.of_this_processor())
 def test_golden_bytes_are_the_same_at_every_level(level):
     """Of a handful, with numbers in floating point; ``make test-levels`` has all."""

@@ -42,7 +42,7 @@ def local_outcome(run, tmp_path_factory, out):
     return _local[run.name]
 
 
-@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("pair", [*PAIRS[:-1], pytest.param(PAIRS[-1], marks=pytest.mark.heavy)])
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
 def test_a_run_gives_what_a_local_one_gives(run, pair, place, tmp_path_factory, capsys):
     if "--plot" in run.arguments:

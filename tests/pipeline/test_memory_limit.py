@@ -12,6 +12,7 @@ import pytest
 from processes import watched
 
 LIMIT = 192 << 20
+LARGE = (pytest.mark.slow, pytest.mark.heavy)
 
 
 def private_bytes(pid: int) -> int:
@@ -79,10 +80,10 @@ def write_weighted_hub(path):
     [
         (write_hub, []),
         pytest.param(write_hub, ["--layout", "both", "--neighbor-order", "id"], marks=pytest.mark.slow),
-        pytest.param(write_hub, ["--layout", "csr", "--partitions", "2"], marks=pytest.mark.slow),
+        pytest.param(write_hub, ["--layout", "csr", "--partitions", "2"], marks=LARGE),
         pytest.param(write_weighted_hub, ["--neighbor-order", "weight"], marks=pytest.mark.slow),
-        pytest.param(write_weighted_hub, ["--layout", "both"], marks=pytest.mark.slow),
-        pytest.param(write_weighted_hub, ["--neighbor-order", "weight", "--layout", "both"], marks=pytest.mark.slow),
+        pytest.param(write_weighted_hub, ["--layout", "both"], marks=LARGE),
+        pytest.param(write_weighted_hub, ["--neighbor-order", "weight", "--layout", "both"], marks=LARGE),
     ],
     ids=["csc", "both, id", "csr", "weight", "columns", "weight, both"],
 )

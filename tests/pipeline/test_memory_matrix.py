@@ -104,7 +104,7 @@ def write_many_types(path):
         (write_sparse, ["--format", "edges", "--ids", "sparse"]),
         (write_names, ["--format", "edges", "--id-type", "string", "--layout", "both"]),
         (write_features, ["--format", "edgelist", "--partitions", "3"]),
-        (write_many_types, ["--format", "edgelist", "--neighbor-order", "weight"]),
+        pytest.param(write_many_types, ["--format", "edgelist", "--neighbor-order", "weight"], marks=pytest.mark.heavy),
     ],
     ids=["partitions", "threads", "sparse", "names", "features", "types"],
 )

@@ -365,7 +365,7 @@ def test_skipped_records_are_listed_once(tmp_path, stop):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.heavy) for seed in (1, 2))])
 def test_killed_runs_go_on_to_the_same_bytes(tmp_path, seed):
     """Killed again and again, at moments that the seed chooses, until one run comes to its end."""
     rng = np.random.default_rng(seed)

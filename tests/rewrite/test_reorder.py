@@ -11,7 +11,7 @@ from itertools import pairwise
 import fsspec
 import numpy as np
 import pytest
-from golden.golden_cases import load_cases, load_rewritten, read_store
+from golden.golden_cases import FEW, load_cases, load_rewritten, read_store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference.build import add_manifests, encoded, file_bytes, part_folder
@@ -111,7 +111,7 @@ TIGHT = [
 ]
 
 
-@pytest.mark.parametrize("name", TIGHT)
+@pytest.mark.parametrize("name", [pytest.param(one, marks=() if one in FEW else pytest.mark.heavy) for one in TIGHT])
 def test_little_room_gives_the_same_bytes(name, tmp_path):
     number = TIGHT.index(name)
     by, (room_bytes, threads) = ORDERS[number % len(ORDERS)], ((8, 1), (40, 2), (200, 4))[number % 3]
@@ -371,7 +371,7 @@ def joined(store):
         return {path: whole.array(0, path).read().tolist() for path in paths if not path.endswith("raw_order.npy")}
 
 
-@pytest.mark.parametrize("room_bytes", [16, 1 << 20])
+@pytest.mark.parametrize("room_bytes", [16, pytest.param(1 << 20, marks=pytest.mark.heavy)])
 @pytest.mark.parametrize("by", ORDERS)
 def test_nodes_across_partitions_stand_as_in_one(by, room_bytes, tmp_path):
     """Partitions by range change no typed ID; so the order of all nodes is that of a store of one partition, cut."""

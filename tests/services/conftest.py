@@ -29,6 +29,8 @@ def s3_endpoint(tmp_path_factory) -> Iterator[str]:
 
     with contextlib.ExitStack() as stack:
         try:
+            if find_spec("s3fs") is None:
+                raise NotThereError("s3fs is not installed: pip install 'graphprep[s3]'")
             url = stack.enter_context(s3_server(tmp_path_factory.mktemp("ceph"), ACCESS_KEY, SECRET_KEY))
         except NotThereError as error:
             _give_up(str(error))
