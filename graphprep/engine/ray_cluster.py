@@ -71,7 +71,10 @@ class RayCluster(Cluster):
         try:
             return cast(T, self._ray.get(at_work))
         except errors.RayTaskError as error:
-            raise error.cause from None
+            if not isinstance(error.cause, errors.RayError):
+                raise error.cause from None
+            says = str(error.cause).partition("\n")[0]  # a module that tasks need, mostly
+            raise StorageError(f"a worker of Ray says: {says}", fix="install there what is installed here") from error
         except (errors.WorkerCrashedError, errors.NodeDiedError, errors.OutOfMemoryError) as error:
             raise self._lost() from error
         except (errors.RayError, ConnectionError) as error:
@@ -93,7 +96,10 @@ class RayCluster(Cluster):
             ).remote(task)
             for node in self._nodes
         }
-        return {address: self._ray.get(one) for address, one in tasks.items()}
+        try:
+            return {address: self._ray.get(one) for address, one in tasks.items()}
+        except self._ray.exceptions.RayTaskError as error:
+            raise ImportError(str(error.cause)) from error
 
 
 def _do(task: Callable[[], T]) -> T:

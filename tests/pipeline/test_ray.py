@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import secrets
@@ -154,6 +155,27 @@ def test_other_versions_are_refused(connected, lines, tmp_path, monkeypatch):
     version = clusters.__version__
     monkeypatch.setattr(clusters, "__version__", "9.9")
     with pytest.raises(UsageError, match=rf"worker \S+ of Ray has graphprep {version}, and 9\.9 is here"):
+        graphprep.convert(lines, tmp_path / "out", engine="ray")
+
+
+class NotThere:
+    """A task with a module that workers lack."""
+
+    def __call__(self):
+        return {}
+
+    def __reduce__(self):
+        return importlib.import_module, ("not_there",)
+
+
+def test_what_workers_lack_is_told(connected, lines, tmp_path, monkeypatch):
+    with monkeypatch.context() as patches:
+        patches.setattr(clusters, "versions", NotThere())
+        with pytest.raises(UsageError, match="graphprep is not installed on workers of Ray"):
+            graphprep.convert(lines, tmp_path / "out", engine="ray")
+    run = RayCluster.run
+    monkeypatch.setattr(RayCluster, "run", lambda self, task: run(self, NotThere()))
+    with pytest.raises(StorageError, match="a worker of Ray says: System error: No module named 'not_there'"):
         graphprep.convert(lines, tmp_path / "out", engine="ray")
 
 
