@@ -74,7 +74,7 @@ test: lint kernels
 	@echo "make test-all adds: the trainers' own code (PyTorch, PyG, DGL, GraphLearn, DeepGNN), SciPy, pandas, S3, and simulated GPUs"
 
 test-fast: lint kernels
-	@$(PYTEST) -m "not client and not heavy and not slow and not lasting" --ignore=tests/docs $(PYTEST_FLAGS)
+	@$(PYTEST) -m "not client and not heavy and not slow" --ignore=tests/docs $(PYTEST_FLAGS)
 
 test-all: clients lint kernels
 	@$(PYTEST) $(PYTEST_FLAGS)

@@ -31,31 +31,35 @@ settings.load_profile("graphprep")
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Note on every test which trainer's own code it runs: ``@pytest.mark.client("dgl")``.
-
-    What is tried with all golden cases is heavy with all but a few of them; that they are converted to their bytes is not.
-    What lasting.txt names is lasting.
-    """
-    from golden.golden_cases import FEW, load_cases
-
-    others = {case.name for case in load_cases()}.difference(FEW)
-    with_others = defaultdict(list)
-    lasting = set((TESTS / "lasting.txt").read_text().splitlines())
+    """Note on every test which trainer's own code it runs: ``@pytest.mark.client("dgl")``; mark what slow.txt names as slow."""
+    slow = set((TESTS / "slow.txt").read_text().splitlines())
     for item in items:
         for mark in item.iter_markers("client"):
             item.user_properties.append(("client", mark.args[0]))
-        name = re.split(r"[\[@]", item.nodeid)[0]
-        if name in lasting:
-            item.add_marker("lasting")
-        if (
-            others.intersection(item.callspec.id.split("-") if hasattr(item, "callspec") else ())
-            and item.path.name != "test_golden.py"
-        ):
-            with_others[name].append(item)
-    for found in with_others.values():
-        if len(found) >= len(others):
-            for item in found:
+        if _name_of(item) in slow:
+            item.add_marker("slow")
+    _mark_cases(items)
+
+
+def _mark_cases(items: list[pytest.Item]) -> None:
+    """Where a test goes over all golden cases, mark it as heavy with all but a few, unless it is about the cases themselves."""
+    from golden.golden_cases import FEW, load_cases
+
+    others = {case.name for case in load_cases()}.difference(FEW)
+    found = defaultdict(list)
+    for item in items:
+        words = item.callspec.id.split("-") if hasattr(item, "callspec") else ()
+        if item.path.name != "test_golden.py" and others.intersection(words):
+            found[_name_of(item)].append(item)
+    for with_others in found.values():
+        if len(with_others) >= len(others):
+            for item in with_others:
                 item.add_marker("heavy")
+
+
+def _name_of(item: pytest.Item) -> str:
+    """Return the ID of a test without its parameters and the group that xdist adds."""
+    return re.split(r"[\[@]", item.nodeid)[0]
 
 
 def pytest_collection_finish() -> None:

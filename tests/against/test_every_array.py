@@ -32,7 +32,6 @@ def flipped(array: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(
     "name", ["names_lesmis", "edges_roles", *(pytest.param(name, marks=pytest.mark.heavy) for name in LARGE)]
 )
-@pytest.mark.slow
 def test_every_changed_value_is_found(name, tmp_path, monkeypatch):
     case: Case = CASES[name]
     store = tmp_path / "store"

@@ -29,7 +29,6 @@ def test_golden_stores_hold_what_their_inputs_say(case):
 
 
 @pytest.mark.parametrize("folder", ["reordered", "partitioned"])
-@pytest.mark.slow
 def test_so_do_those_that_were_reordered_or_partitioned(folder):
     cases = load_rewritten(folder)
     assert cases
@@ -38,7 +37,6 @@ def test_so_do_those_that_were_reordered_or_partitioned(folder):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.slow
 def test_so_do_they_in_other_partitions_and_another_order_a_few_rows_at_a_time(case, tmp_path, monkeypatch):
     with graphprep.open_store(case.store) as store:
         are_texts = any(schema.raw_ids == "string" for schema in store.metadata.node_schemas)

@@ -27,7 +27,6 @@ def load(name):
     return module
 
 
-@pytest.mark.slow
 @pytest.mark.heavy
 def test_all_of_it_runs_at_toy_sizes(tmp_path):
     """On the simulator, and says so; with stand-ins for what needs a GPU, and nothing is left out."""
@@ -59,7 +58,6 @@ def test_all_of_it_runs_at_toy_sizes(tmp_path):
         assert commands[name, "cuda"]["result"].startswith("the same bytes in ")
 
 
-@pytest.mark.slow
 def test_its_own_kernels_compile_without_a_gpu(monkeypatch):
     """The simulator runs what does not compile."""
     from numba import types

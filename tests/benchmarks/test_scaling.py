@@ -12,7 +12,6 @@ import pytest
 FOLDER = Path(__file__).parent.parent.parent / "benchmarks"
 
 
-@pytest.mark.slow
 @pytest.mark.heavy
 def test_one_and_two_threads_of_a_small_graph(tmp_path):
     path = tmp_path / "scaling.json"

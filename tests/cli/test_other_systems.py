@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from graphprep.cli.printed.words import peak_memory
 
 SCRIPT = Path(__file__).resolve().parent / "on_another_system.py"
@@ -23,7 +21,6 @@ def run_on(platform: str, *commands: list[str]) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-@pytest.mark.slow
 def test_a_system_without_proc_converts_and_says_that_memory_is_not_measured(tmp_path):
     store = str(tmp_path / "store")
     convert = ["convert", str(KARATE), store, "--memory-limit", "1GiB"]
@@ -34,7 +31,6 @@ def test_a_system_without_proc_converts_and_says_that_memory_is_not_measured(tmp
     assert err.count(UNMEASURED) == 2
 
 
-@pytest.mark.slow
 def test_every_module_is_imported_without_posix():
     out, _ = run_on("win32", ["--version"], ["kernels", "list"], ["convert", "--help"])
     assert int(out.split()[0]) > 500

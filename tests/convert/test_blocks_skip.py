@@ -371,7 +371,6 @@ def test_a_class_that_refuses_more_than_what_finds_all_faults(tmp_path):
     assert [record.place.rpartition("e.txt:")[2] for record in bad] == ["2:1", "3:1", "5:1"]
 
 
-@pytest.mark.slow
 def test_200_000_bad_lines(tmp_path):
     """Linear, and far from the 0.7 ms a line that trying each on its own took."""
     path = tmp_path / "e.txt"

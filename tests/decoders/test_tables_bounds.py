@@ -8,7 +8,6 @@ import textwrap
 import pytest
 
 
-@pytest.mark.slow
 @pytest.mark.heavy
 def test_kernels_stay_inside_their_arrays(pytestconfig):
     code = textwrap.dedent('''

@@ -270,7 +270,6 @@ RUNS = {
         ("transform", 1),
     ],
 )
-@pytest.mark.slow
 def test_a_failure_in_any_call_changes_no_byte(name, threads, devices, tmp_path):
     make = RUNS[name]
     make(tmp_path / "cpu", device="cpu", threads=threads)

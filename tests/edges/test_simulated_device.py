@@ -21,7 +21,6 @@ SUITES = {
 LAUNCHED: dict[str, set[str]] = {}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("suite", SUITES)
 @pytest.mark.heavy
 def test_what_is_computed_on_the_simulator_is_what_the_cpu_computes(suite, record_property, monkeypatch, tmp_path):
@@ -34,7 +33,6 @@ def test_what_is_computed_on_the_simulator_is_what_the_cpu_computes(suite, recor
     assert LAUNCHED[suite] - shipped_names() == set()
 
 
-@pytest.mark.slow
 @pytest.mark.heavy
 def test_every_signature_is_reached_by_these_or_by_large_graphs():
     if set(LAUNCHED) != set(SUITES):

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.slow
 @pytest.mark.heavy
 def test_hardly_any_memory_changes_no_byte(tmp_path):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHPREP_DEVICE")}

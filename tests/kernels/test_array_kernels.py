@@ -129,7 +129,6 @@ def test_ids_are_numbered_by_bucket_and_come_back_in_order(seed, size, hash_bits
     assert len(value_of) == np.unique(ids).size
 
 
-@pytest.mark.slow
 @pytest.mark.heavy
 def test_kernels_stay_inside_their_arrays(pytestconfig):
     """In a process and with a cache of its own: kernels compiled without the checks have none."""

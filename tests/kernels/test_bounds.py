@@ -32,7 +32,6 @@ NAMES = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.heavy
 def test_conversions_stay_inside_their_arrays(tmp_path, pytestconfig):
     """In a process and with a cache of its own: kernels compiled without the checks have none."""

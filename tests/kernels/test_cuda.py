@@ -22,7 +22,6 @@ SUITES = tuple(f"tests/kernels/test_{name}.py" for name in ("kernels_contract", 
 MISSING_PARTS = ("libnvvm cannot be found", "failure finding", "missing libdevice")  # not: what libnvvm itself complains of
 
 
-@pytest.mark.slow
 @pytest.mark.heavy
 def test_the_contract_holds_on_the_simulator(record_property, monkeypatch, tmp_path):
     monkeypatch.setenv("GRAPHPREP_LAUNCHES", str(tmp_path / "launches"))
@@ -34,7 +33,6 @@ def test_the_contract_holds_on_the_simulator(record_property, monkeypatch, tmp_p
     assert (launched - shipped_names(), set(LARGE) - launched) == (set(), set())
 
 
-@pytest.mark.slow
 @pytest.mark.heavy
 def test_every_barrier_is_needed_where_it_stands():
     """Each is taken out, and moved before or behind the statement beside it where that touches shared memory."""
@@ -53,7 +51,6 @@ def device_kernels():
     return module
 
 
-@pytest.mark.slow
 @pytest.mark.heavy
 def test_every_kernel_compiles_for_every_signature():
     from graphprep.kernels.cuda.signatures import shipped

@@ -111,7 +111,6 @@ def test_sort_rows_sorts_long_rows(dtype, highest):
     np.testing.assert_array_equal(values, np.concatenate([row[order] for row, order in zip(rows, wanted, strict=True)]))
 
 
-@pytest.mark.slow
 def test_kernels_that_move_rows_stay_inside_their_arrays(pytestconfig):
     """Once more with Numba's bounds checks, in a process and with a cache of its own."""
     cache = pytestconfig.cache.mkdir("numba-bounds")

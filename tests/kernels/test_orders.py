@@ -89,7 +89,6 @@ def test_labels_spread_where_they_are_worth_most():
         assert not counts.any()
 
 
-@pytest.mark.slow
 def test_kernels_of_orders_stay_inside_their_arrays(pytestconfig):
     """The tests of this file with bounds checks, in a process and with a cache of its own."""
     env = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(pytestconfig.cache.mkdir("numba-bounds"))}

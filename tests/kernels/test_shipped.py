@@ -50,7 +50,6 @@ def test_every_kernel_of_the_list_is_there_with_as_many_arguments():
         assert str(one) == f"{one.kernel} {kept.text_of(one.kinds)}".rstrip()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1800)  # from nothing it compiles all of them, beside other tests
 @pytest.mark.xdist_group("signatures")
 @pytest.mark.heavy
@@ -66,7 +65,6 @@ def test_every_kernel_that_commands_call_is_on_the_list():
     assert not lacking, f"commands call these, and {shipped.LIST.name} lacks them; make signatures adds them:\n{lacking}"
 
 
-@pytest.mark.slow
 @pytest.mark.heavy
 @pytest.mark.parametrize("level", levels.of_this_processor())
 def test_golden_bytes_are_the_same_at_every_level(level):

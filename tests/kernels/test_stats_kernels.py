@@ -87,7 +87,6 @@ def test_many_distinct_words(size):
     assert registers.max() <= 51
 
 
-@pytest.mark.slow
 def test_kernels_of_stats_stay_inside_their_arrays(pytestconfig):
     """The tests of this file with bounds checks, in a process and with a cache of its own."""
     env = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(pytestconfig.cache.mkdir("numba-bounds"))}

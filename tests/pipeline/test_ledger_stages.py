@@ -67,7 +67,6 @@ def run(*args):
     return done.stderr
 
 
-@pytest.mark.slow
 def test_every_command_tells_what_its_stages_take(tmp_path):
     store = tmp_path / "store"
     told = {

@@ -95,7 +95,6 @@ def write_many_types(path):
             file.write(b"%d,-1,%d,1,float32,16,%s\n%d,%d,%d,1.5\n" % (node * 7, kind, values, node * 7, kind, node // 2 * 7))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("write", "options"),
     [
@@ -113,7 +112,6 @@ def test_the_least_limit_is_enough(write, options, tmp_path):
     assert convert_within(tmp_path, *options)["spilled_bytes"] > MIB
 
 
-@pytest.mark.slow
 @pytest.mark.heavy
 def test_many_edges_whose_map_does_not_fit_are_scattered_out_within_the_limit(tmp_path):
     """A map of 1,000,000 IDs takes more than its share of 256 MiB, and 4 M edges have types and weights."""
@@ -135,7 +133,6 @@ def test_many_edges_whose_map_does_not_fit_are_scattered_out_within_the_limit(tm
     assert peak < 256 * MIB, f"{peak / MIB:.0f} MiB"
 
 
-@pytest.mark.slow
 @pytest.mark.heavy
 def test_the_maps_of_many_node_types_are_within_the_limit_together(tmp_path):
     """A map of 240,000 IDs fits its share of 192 MiB, and those of 24 types would take 140 MiB."""
@@ -157,7 +154,6 @@ def test_the_maps_of_many_node_types_are_within_the_limit_together(tmp_path):
     assert peak < 192 * MIB, f"{peak / MIB:.0f} MiB"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("format", ["parquet", "chunked"])
 def test_what_arrow_reads_is_within_the_limit(format, tmp_path):
     """Arrow's own pool would keep what it held while it read, for the stages after that to bear."""
@@ -170,7 +166,6 @@ def test_what_arrow_reads_is_within_the_limit(format, tmp_path):
     assert peak < 256 * MIB, f"{peak / MIB:.0f} MiB"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "group_rows"), [("numbers", 20_000), ("texts", 20_000), ("numbers", 4_000)])
 @pytest.mark.heavy
 def test_tables_of_many_columns_are_within_the_limit(kind, group_rows, tmp_path):
@@ -206,7 +201,6 @@ def test_less_ends_at_once(name, limit, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("triangles", ["exact", "sampled"])
 def test_statistics_are_found_within_the_limit(triangles, tmp_path):
     """1.5 M edges with a weight and columns of nodes, whose buckets, degrees and triangles do not fit 24 MiB."""

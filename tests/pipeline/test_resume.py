@@ -364,7 +364,6 @@ def test_skipped_records_are_listed_once(tmp_path, stop):
     assert json.loads(bad.read_text()) == {"place": f"{file}:7:3", "reason": "field 'dst' must be an integer, found 'x'"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.heavy) for seed in (1, 2))])
 def test_killed_runs_go_on_to_the_same_bytes(tmp_path, seed):
     """Killed again and again, at moments that the seed chooses, until one run comes to its end."""

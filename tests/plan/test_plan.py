@@ -61,7 +61,6 @@ def write_lines(path, edges):
     path.write_text("".join(f"{src} {dst}\n" for src, dst in edges.tolist()))
 
 
-@pytest.mark.slow
 def test_a_large_text_is_looked_at_in_places(tmp_path):
     edges = skewed_edges(900_000)
     edges = edges[np.argsort(edges[:, 0], kind="stable")]  # so that lines become longer
@@ -76,7 +75,6 @@ def test_a_large_text_is_looked_at_in_places(tmp_path):
     assert ids.value == pytest.approx(np.unique(edges).size, rel=0.2)
 
 
-@pytest.mark.slow
 def test_a_compressed_text_is_told_by_its_beginning_and_its_end(tmp_path):
     write_lines(tmp_path / "edges.txt", skewed_edges(600_000))
     (tmp_path / "edges.txt.gz").write_bytes(gzip.compress((tmp_path / "edges.txt").read_bytes(), 1))

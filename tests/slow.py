@@ -1,6 +1,6 @@
-"""Write lasting.txt: the tests that make test-fast leaves out, because one of them takes more than 0.08 seconds on average.
+"""Write slow.txt: the tests that make test-fast leaves out, because one of them takes more than 0.08 seconds on average.
 
-``make test PYTEST_FLAGS=--durations=0 > LOG; .venv/bin/python tests/lasting.py LOG``, on a machine with nothing else to do.
+``make test PYTEST_FLAGS=--durations=0 > LOG; .venv/bin/python tests/slow.py LOG``, on a machine with nothing else to do.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-LASTING = Path(__file__).with_suffix(".txt")
+SLOW = Path(__file__).with_suffix(".txt")
 MOST_S = 0.08  # on average over the parametrisations of a test
 
 
@@ -22,7 +22,7 @@ def main(log: str) -> None:
     for test, taken in seconds.items():
         found[test.partition("[")[0]].append(taken)
     names = sorted(name for name, times in found.items() if sum(times) > MOST_S * len(times))
-    LASTING.write_text("".join(f"{name}\n" for name in names))
+    SLOW.write_text("".join(f"{name}\n" for name in names))
 
 
 if __name__ == "__main__":
