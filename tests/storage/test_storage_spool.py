@@ -5,6 +5,7 @@ import gzip
 import io
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -93,6 +94,31 @@ def test_nobody_has_to_wait_for_long(pipe):
     assert spool.wait(4, most_s=0.01) == 3
     writer.close()
     assert spool.wait(4, most_s=10) == 3
+
+
+def test_a_signal_that_another_thread_got_ends_a_wait(pipe):
+    spool, writer = pipe
+
+    class EndedError(Exception):
+        pass
+
+    def end(number, frame):
+        raise EndedError
+
+    before = signal.signal(signal.SIGUSR1, end)
+    sender = threading.Timer(0.1, signal.pthread_kill, (spool._thread.ident, signal.SIGUSR1))
+    rescue = threading.Timer(20, writer.close)  # else this test would wait forever
+    try:
+        for timer in (sender, rescue):
+            timer.start()
+        with pytest.raises(EndedError):
+            spool.wait()
+        assert not writer.closed
+    finally:
+        for timer in (sender, rescue):
+            timer.cancel()
+            timer.join()
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_seeking_from_the_end_waits_for_it(pipe):

@@ -20,6 +20,7 @@ from graphprep.storage.private import TMP_DIR_OPTION
 _PIECE_BYTES = 1 << 20
 _PIPE_BYTES = 1 << 20  # asked of the system for a pipe: sixteen times fewer switches between its two ends
 _BUFFER_BYTES = 1 << 17
+_LOOK_S = 0.5  # a signal that another thread got, or that came just before a wait, is seen when the wait ends
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
 
 
@@ -63,8 +64,13 @@ class Spool:
 
         Raises StorageError where the stream or the copy failed before.
         """
+
+        def is_there() -> bool:
+            return self._ended or (num_bytes is not None and self.size >= num_bytes)
+
         with self._changed:
-            self._changed.wait_for(lambda: self._ended or (num_bytes is not None and self.size >= num_bytes), most_s)
+            while not self._changed.wait_for(is_there, _LOOK_S if most_s is None else most_s) and most_s is None:
+                pass
             if self._failure is not None and (num_bytes is None or self.size < num_bytes):
                 raise self._failure
             return self.size
