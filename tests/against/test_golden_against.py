@@ -36,6 +36,7 @@ def test_so_do_those_that_were_reordered_or_partitioned(folder):
         assert said(compare(store, case)) == [], store
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_so_do_they_in_other_partitions_and_another_order_a_few_rows_at_a_time(case, tmp_path, monkeypatch):
     with graphprep.open_store(case.store) as store:

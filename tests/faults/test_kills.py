@@ -22,7 +22,7 @@ from processes import started, wait_for
 
 import graphprep
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.heavy
 KILLS = int(os.environ.get("GRAPHPREP_KILLS", "6"))
 FAILED, EXISTS = 3, 2
 

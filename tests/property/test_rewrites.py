@@ -58,6 +58,7 @@ def edges_by_raw_id(store):
     return {edge_type: sorted(map(str, graph.to_arrow(edge_type, order="ids").to_pylist())) for edge_type in graph.edge_types}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("by", ORDERS)
 @FOLDER
 @given(graph=graphs, scope=st.sampled_from(["partition", "graph"]))
@@ -97,6 +98,7 @@ def test_partitions_hold_every_node_and_edge_once(graph, num_parts, by, tmp_path
         assert sorted(new.ids(name)) == sorted(old.ids(name))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("words", TWICE_IS_ONCE)
 @FOLDER
 @given(graph=graphs)
