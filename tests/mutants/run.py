@@ -33,7 +33,7 @@ PACKAGE = TREE / "graphprep"
 # What takes long, needs what not everybody has, or checks the pages.
 MAPPED = [
     "-m",
-    "not slow and not heavy and not client",
+    "not heavy and not client",
     "--ignore=tests/docs",
     "--ignore=tests/clients",
     "--ignore=tests/packaging",
