@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -52,6 +53,14 @@ class RayCluster(Cluster):
         self._init(scheduler)
 
     def _start(self, num_workers: int) -> None:
+        if (
+            " " in sys.executable
+        ):  # where Ray cuts its workers' command line; daemons end then, and this process
+            raise UsageError(
+                "Ray starts no workers with a Python whose path has a blank",
+                place=sys.executable,
+                fix="install into another folder, or join a cluster with --scheduler",
+            )
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         folder = self._started.enter_context(tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True))
         self._init("local", num_cpus=num_workers, include_dashboard=False, object_store_memory=_STORE_BYTES, _temp_dir=folder)

@@ -39,6 +39,8 @@ def ray():
 @pytest.fixture(scope="module")
 def ports(ray):
     """The ports of the head, and for clients, of a cluster with two workers."""
+    if " " in sys.executable:
+        pytest.skip(f"Ray starts no workers with a Python whose path has a blank: {sys.executable}")
     head, clients = free_ports(2)
     command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--num-cpus=2", f"--port={head}"]
     command += [f"--ray-client-server-port={clients}", "--include-dashboard=false", "--object-store-memory=80000000"]
@@ -255,6 +257,17 @@ def test_a_head_that_is_not_there(ray, lines, tmp_path):
             graphprep.convert(lines, tmp_path / "out", engine="ray", scheduler=scheduler)
         assert str(caught.value).startswith(f"{scheduler}: Ray says: [Errno ")
         assert str(caught.value).endswith("\n  fix: check the address, and that head and workers run")
+
+
+def test_a_python_whose_path_has_a_blank(ray, lines, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/a venv/bin/python")
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)  # by other tests
+    with pytest.raises(UsageError) as caught:
+        graphprep.convert(lines, tmp_path / "out", engine="ray")
+    assert str(caught.value) == (
+        "/a venv/bin/python: Ray starts no workers with a Python whose path has a blank\n"
+        "  fix: install into another folder, or join a cluster with scheduler"
+    )
 
 
 def test_an_extra_that_is_not_installed(lines, tmp_path, monkeypatch):
