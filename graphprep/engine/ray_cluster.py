@@ -53,9 +53,7 @@ class RayCluster(Cluster):
         self._init(scheduler)
 
     def _start(self, num_workers: int) -> None:
-        if (
-            " " in sys.executable
-        ):  # where Ray cuts its workers' command line; daemons end then, and this process
+        if " " in sys.executable:  # where Ray cuts its workers' command line; daemons end then, and this process
             raise UsageError(
                 "Ray starts no workers with a Python whose path has a blank",
                 place=sys.executable,
