@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
@@ -63,6 +63,12 @@ def local_path(url: str) -> str | None:
     if match[1] in LOCAL_PROTOCOLS and not match[2]:
         return url[match.end() :]
     return None
+
+
+@lru_cache(maxsize=4096)
+def _join_local(folder: str, path: str) -> str:
+    """Join local paths; the files of a store, time and again."""
+    return str(Path(folder) / path)
 
 
 class Storage:
@@ -359,7 +365,7 @@ class Storage:
         if path in self._paths:
             return path
         if URL.match(path) or match is None:
-            return path if URL.match(path) else str(Path(base) / path)
+            return path if URL.match(path) else _join_local(base, path)
         rest = base[match.end() :]
         if match[1] in (*LOCAL_PROTOCOLS, "memory"):
             host, folder = "", rest
@@ -449,7 +455,7 @@ class Storage:
         if path is None or url in self._paths:
             return False
         try:
-            mode = Path(path).stat().st_mode
+            mode = os.stat(path).st_mode  # noqa: PTH116 - before every read
         except (OSError, ValueError):  # the latter for a NUL in the path
             return False
         return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
