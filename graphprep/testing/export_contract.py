@@ -72,11 +72,11 @@ class ExporterContract:
         return str(request.param)
 
     @pytest.fixture
-    def graph_store(self, graph: str, tmp_path: Path) -> Path:
-        """Return the store of a graph that the target can hold."""
+    def graph_store(self, graph: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        """Return the store of a graph that the target can hold, only to be read."""
         if graph in self.refuses:
             pytest.skip(f"{self.target} holds no graph of this kind")
-        return make_store(graph, tmp_path)
+        return _shared_store(graph, tmp_path_factory)
 
     def export(self, store: Path, out: Path | str, **given: Any) -> graphprep.ExportSummary:
         """Export a store, without what the target does not support."""
@@ -176,15 +176,15 @@ class ExporterContract:
     def test_no_column_is_lost_in_silence(self, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
         """Other values of a column make other files, or the column is named as left out."""
         graph = next(one for one in ("heterogeneous", "homogeneous") if one not in self.refuses)
-        folder = tmp_path_factory.getbasetemp() / "export-contract" / graph
-        dropped = self.export(_shared_store(graph, folder), tmp_path / "all").dropped
+        shared = _shared_store(graph, tmp_path_factory)
+        dropped = self.export(shared, tmp_path / "all").dropped
         lost = []
-        with graphprep.open_store(str(_shared_store(graph, folder))) as store:
+        with graphprep.open_store(str(shared)) as store:
             columns = list(all_columns(store.metadata))
         for side, name, column in columns:
             if any(text.startswith(f"{side} column {name} {column.name!r}: ") for text in dropped):
                 continue
-            self.export(_shared_store(graph, folder, other=column.name), tmp_path / column.name)
+            self.export(_shared_store(graph, tmp_path_factory, other=column.name), tmp_path / column.name)
             found, wanted = _files(tmp_path / column.name), _files(tmp_path / "all")
             assert found.pop("export.json") == wanted.pop("export.json")
             lost += [f"{side} column {name} {column.name!r}"] if found == wanted else []
@@ -249,10 +249,11 @@ def make_store(graph: str, folder: Path, *, other: str = "") -> Path:
     return store
 
 
-def _shared_store(graph: str, folder: Path, *, other: str = "") -> Path:
+def _shared_store(graph: str, places: pytest.TempPathFactory, *, other: str = "") -> Path:
     """Return a store that is made once for all targets, and only to be read."""
-    store = folder / other / f"{graph}-store"
-    return store if store.exists() else make_store(graph, folder / other, other=other)
+    folder = places.getbasetemp() / "export-contract" / graph / other
+    store = folder / f"{graph}-store"
+    return store if store.exists() else make_store(graph, folder, other=other)
 
 
 def _with_other_values(text: str, column: str, separator: str = ",") -> str:
