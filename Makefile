@@ -2,7 +2,9 @@
 
 PYTHON ?= python3
 RUN := .venv/bin/python
-PYTEST := $(RUN) -m pytest -n 2 --dist loadgroup --quiet
+PYTEST := $(RUN) -m pytest -n 2 --quiet
+# What belongs together, such as tests of one server, runs in one process; giving out tests this way takes longer.
+GROUPED := $(PYTEST) --dist loadgroup
 # Tests compare with them, and let their loaders open what export writes. DeepGNN's decoders and GraphLearn's loaders need nothing
 # of what these two packages depend on.
 CLIENTS := torch==2.13.0 torch-geometric==2.8.1
@@ -70,14 +72,14 @@ demo: core
 	@sh sample_data/demo.sh
 
 test: lint kernels
-	@$(PYTEST) -m "not client and not heavy" $(PYTEST_FLAGS)
+	@$(PYTEST) -m "not client and not heavy and not long" $(PYTEST_FLAGS)
 	@echo "make test-all adds: the trainers' own code (PyTorch, PyG, DGL, GraphLearn, DeepGNN), SciPy, pandas, S3, and simulated GPUs"
 
 test-fast: lint kernels
 	@$(PYTEST) -m "not client and not heavy and not slow" --ignore=tests/docs $(PYTEST_FLAGS)
 
 test-all: clients lint kernels
-	@$(PYTEST) $(PYTEST_FLAGS)
+	@$(GROUPED) $(PYTEST_FLAGS)
 
 # Trainers, whose own loaders open what export writes. DGL and DeepGNN's engine cannot live in .venv.
 clients: setup-all
@@ -102,7 +104,7 @@ services: setup-all
 	@$(RUN) tests/services/install.py .venv/services
 
 test-services: services
-	@GRAPHPREP_REQUIRE_SERVICES=1 GRAPHPREP_SERVICE_RUNS=all $(PYTEST) tests/services $(PYTEST_FLAGS)
+	@GRAPHPREP_REQUIRE_SERVICES=1 GRAPHPREP_SERVICE_RUNS=all $(GROUPED) tests/services $(PYTEST_FLAGS)
 
 test-faults: setup-all
 	@GRAPHPREP_FAULT_SCHEDULES=$(or $(N),500) GRAPHPREP_KILLS=60 $(RUN) -m pytest --quiet tests/faults $(PYTEST_FLAGS)
@@ -149,7 +151,7 @@ lint: setup
 
 # Compiled kernels do not show in coverage.
 coverage: clients
-	@$(PYTEST) --cov=graphprep --cov-report=term:skip-covered $(PYTEST_FLAGS)
+	@$(GROUPED) --cov=graphprep --cov-report=term:skip-covered $(PYTEST_FLAGS)
 
 # A run of the tests finds out which of them reach which mutants; MUTANT_FLAGS="--first 30" goes on without.
 mutants: setup-all

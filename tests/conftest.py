@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import devices
 import pytest
 from hypothesis import settings
+from slow import marks
 
 if TYPE_CHECKING:
     from remote_places import Bucket
@@ -31,13 +32,15 @@ settings.load_profile("graphprep")
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Note on every test which trainer's own code it runs: ``@pytest.mark.client("dgl")``; mark what slow.txt names as slow."""
-    slow = set((TESTS / "slow.txt").read_text().splitlines())
+    """Note on every test which trainer's own code it runs: ``@pytest.mark.client("dgl")``; mark what slow.txt names."""
+    marked = defaultdict(list)
+    for name, mark in marks():
+        marked[name].append(mark)
     for item in items:
         for mark in item.iter_markers("client"):
             item.user_properties.append(("client", mark.args[0]))
-        if _name_of(item) in slow:
-            item.add_marker("slow")
+        for mark in marked[_name_of(item)]:
+            item.add_marker(mark)
     _mark_cases(items)
 
 
