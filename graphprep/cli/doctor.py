@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import typer
 
 from graphprep.cli.options import AsJson
+
+_COLUMNS = 80
+_NUMBER = re.compile(r" (?=\d)")  # stays with what is before it, such as a name with its version
 
 
 def doctor(*, as_json: AsJson = False) -> None:
@@ -15,6 +20,7 @@ def doctor(*, as_json: AsJson = False) -> None:
     Example: graphprep doctor
     """
     import dataclasses
+    from textwrap import wrap
 
     from graphprep.info.doctor import examine
     from graphprep.model.shown.texts import json_text
@@ -25,6 +31,9 @@ def doctor(*, as_json: AsJson = False) -> None:
         return
     width = max(len(one.topic) for one in found)
     for one in found:
-        typer.echo(f"{one.topic:<{width}}  {one.text}")
-        if one.fix:
-            typer.echo(f"{'':<{width}}    fix: {one.fix}")
+        topic = one.topic
+        for text, indent in ((one.text, 2), (one.fix and f"fix: {one.fix}", 4)):
+            whole = _NUMBER.sub("\xa0", text)
+            for line in wrap(whole, _COLUMNS - width - indent, break_long_words=False, break_on_hyphens=False):
+                typer.echo(f"{topic:<{width + indent}}{line}".replace("\xa0", " "))
+                topic = ""

@@ -22,6 +22,7 @@ from graphprep.model.errors import UsageError
 
 _NAME = "graphprep"
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9._-]+)")  # what a requirement begins with
+_OF_DEVELOPERS = {"bench", "dev", "docs", "test-all"}
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
 
 
@@ -62,7 +63,7 @@ def _requirements() -> tuple[list[str], dict[str, list[str]]]:
         name = found.group(1) if found else line
         if extra is None:
             needed.append(name)
-        elif extra.group(1) not in {"dev", "bench"} and name != _NAME:
+        elif extra.group(1) not in _OF_DEVELOPERS and name != _NAME:
             extras.setdefault(extra.group(1), []).append(name)
     return needed, extras
 
