@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar, cast
 
 from graphprep.engine.worker import receive, send
+from graphprep.model.children import python_command, python_environment
 from graphprep.model.errors import MemoryLimitError, StorageError
 
 T = TypeVar("T")
@@ -86,9 +87,11 @@ class _Worker:
 
     def _start(self) -> None:
         (tasks, send_end), (receive_end, results) = os.pipe(), os.pipe()
-        command = [sys.executable, "-m", "graphprep.engine.worker", str(tasks), str(results)]
+        command = [*python_command("graphprep.engine.worker"), str(tasks), str(results)]
         try:
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, pass_fds=(tasks, results))
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=2, pass_fds=(tasks, results), env=python_environment()
+            )
         finally:
             os.close(tasks)
             os.close(results)

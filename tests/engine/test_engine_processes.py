@@ -57,6 +57,12 @@ def make_closure():
     return lambda: None
 
 
+def test_what_lies_in_the_folder_of_a_run_is_not_ours(engine, tmp_path, monkeypatch):
+    (tmp_path / "numpy.py").write_text("import os; os._exit(9)")
+    monkeypatch.chdir(tmp_path)
+    assert engine.run(say) == "done"
+
+
 def test_arrays_go_there_and_back(engine):
     for array in (np.arange(3_000_000), np.zeros((0, 3), np.float32), np.arange(12).reshape(3, 4)[:, ::2]):
         pid, got = engine.run(partial(add, array, 1))

@@ -7,7 +7,10 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -101,7 +104,7 @@ def test_code_of_the_package_runs_without_numba(own_cache, signature):
     told = []
     num = manage.build_levels(names, shipped.FOLDER, 2, lambda *numbers: told.append(numbers), [signature])
     assert num == len(names)
-    assert told == [(at + 1, len(names)) for at in range(len(names))]
+    assert told == [(at + step, len(names)) for at in range(len(names)) for step in (0, 1)]
     assert place_of(signature) == "shipped"
     code = (
         "import sys; from pathlib import Path; import numpy as np; from graphprep.kernels.compiler import shipped;"
@@ -186,6 +189,62 @@ def test_a_process_that_is_killed_costs_one_kernel(signature, monkeypatch):
     assert len(started) == 2
 
 
+def test_what_lies_in_the_folder_of_a_run_is_not_ours(own_cache, signature, monkeypatch):
+    """Neither other sources of graphprep, nor modules that are called like what Python or Numba import."""
+    for name in ("numba.py", "random.py", "graphprep/__init__.py"):
+        path = own_cache / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("import os; os._exit(3)")
+    monkeypatch.chdir(own_cache)
+    made = {}
+    for thread in build.compile_behind([signature], 1, made.__setitem__):
+        thread.join()
+    assert made[signature].data.startswith(b"\x7fELF")
+
+
+def test_code_of_other_sources_than_these_is_not_taken(signature, monkeypatch):
+    made = []
+    monkeypatch.setattr(build, "symbol_of", lambda *_: "graphprep_of_newer_sources")
+    for thread in build.compile_behind([signature], 1, lambda one, code: made.append(code)):
+        thread.join()
+    assert made == [None]
+
+
+def test_code_that_was_cut_is_not_taken(signature):
+    whole = f"{kept.symbol_of(signature.load().py_func, signature.kinds)} i 4\n".encode()
+
+    def ask(answer):
+        with tempfile.TemporaryFile() as said:
+            said.write(answer)
+            said.seek(0)
+            worker = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+            monkeyed = SimpleNamespace(stdin=worker.stdin, stdout=said, kill=worker.kill, wait=worker.wait)
+            try:
+                return build._ask(monkeyed, signature, None)
+            finally:
+                worker.communicate()
+
+    assert ask(whole + b"code").data == b"code"
+    assert ask(whole + b"cod") is None
+    assert ask(whole[:-3]) is None
+    assert ask(b"") is None
+
+
+def test_where_no_process_can_be_started_the_run_compiles(own_cache, monkeypatch):
+    some = [one for one in shipped.read_list() if one.kernel.startswith("edges.degree.")][:4]
+    monkeypatch.setattr(shipped, "read_list", lambda: dict.fromkeys(some, (frozenset({"it"}), frozenset())))
+    monkeypatch.setattr(compilation.done, "most_jobs", lambda: 2)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    called = [(some[0].load().py_func, some[0].kinds)]
+    found = []
+    waiting = threading.Thread(target=lambda: found.append(ahead.Foresight().compile(*called[0], called)), daemon=True)
+    waiting.start()
+    waiting.join(60)
+    assert found == [None]
+    assert run(["kernels", "build", "--quiet"]) != 0
+    assert {place_of(one) for one in some} == {"missing"}
+
+
 def test_what_a_run_needs_is_foreseen_of_what_it_called():
     text = [("a", "convert-json convert-tsv"), ("b", "convert-json"), ("c", "convert-json? convert-tsv"), ("d", "stats")]
     listed = {
@@ -251,6 +310,39 @@ def test_kernels_are_built_listed_and_removed(own_cache, monkeypatch, capsys, si
     assert told("list") == "2 kernels missing\n"
 
 
+def test_what_is_removed_is_ours_alone(own_cache, signature, monkeypatch, capsys):
+    monkeypatch.setattr(shipped, "read_list", lambda: {signature: (frozenset(), frozenset())})
+    folder = own_cache / "kept"
+    assert run(["kernels", "build", "--quiet"]) == 0
+    (code,) = folder.iterdir()
+    (folder / f"{code.name}.0123456789ab").write_bytes(code.read_bytes()[:100])  # of a process that was killed
+    others = [
+        folder / name for name in ("my.kernel_matrix.npy", "linux.kernel", f"{code.name}.old", "x-0123456789abcdeg.kernel")
+    ]
+    for path in others:
+        path.write_text("mine")
+    (folder / "folder-0123456789abcdef.kernel").mkdir()
+    capsys.readouterr()
+    assert run(["kernels", "clean", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["removed"] == 2
+    assert sorted(folder.iterdir()) == sorted([*others, folder / "folder-0123456789abcdef.kernel"])
+
+
+def test_how_many_are_to_be_built_is_told_before_the_first_is_made(own_cache, signature):
+    other = next(one for one in shipped.read_list() if one.kernel == signature.kernel and one != signature)
+    told = []
+    manage.build_levels(levels.of_this_processor()[:1], own_cache, 1, lambda *numbers: told.append(numbers), [signature, other])
+    assert told == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_building_is_timed_as_what_it_is(own_cache, signature, monkeypatch, capsys):
+    monkeypatch.setattr(shipped, "read_list", lambda: {signature: (frozenset(), frozenset())})
+    assert run(["kernels", "build", "--log-format", "json"]) == 0
+    done = [one for one in map(json.loads, capsys.readouterr().err.splitlines()) if one["event"] == "stage"]
+    assert [one["stage"] for one in done] == ["compile"]
+    assert done[0]["elapsed_s"] > 0.2  # Numba alone takes longer to be imported
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -273,5 +365,10 @@ def test_nothing_is_built_where_nothing_can_be_kept(own_cache, monkeypatch, caps
     monkeypatch.setattr(shipped, "read_list", lambda: {signature: (frozenset(), frozenset())})
     for name in ("kept", "home"):
         (own_cache / name).write_text("a file")
+    monkeypatch.setattr(build, "compile_behind", None)  # nothing is compiled for nothing
     assert run(["kernels", "build"]) == 3
-    assert "no folder takes compiled kernels" in capsys.readouterr().err
+    places = f"{own_cache / 'kept'}, {own_cache / 'home'}/graphprep"
+    assert capsys.readouterr().err == (
+        f"error: {places}: no folder takes compiled kernels\n"
+        "  fix: set NUMBA_CACHE_DIR to a folder of your own, which nobody else may write to\n"
+    )

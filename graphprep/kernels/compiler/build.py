@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import subprocess
-import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from graphprep.kernels.compiler import levels
-from graphprep.kernels.compiler.kept import Code
+from graphprep.kernels.compiler.kept import Code, symbol_of
 from graphprep.kernels.compiler.shipped import Signature
+from graphprep.model.children import python_command, python_environment
 
 Take = Callable[[Signature, Code | None], None]
 _WORKER = "graphprep.kernels.compiler.worker"
-_SOURCES = str(Path(__file__).parents[3])
 
 
 def compile_behind(signatures: Iterable[Signature], jobs: int, take: Take, level: str | None = None) -> list[threading.Thread]:
     """Compile kernels in ``jobs`` processes and return their threads; ``take`` gets each one's code from one of these.
 
-    It gets None where there is no code to be had. Code is made for processors of ``level``, or for this one. Kernels of one
-    module go to one process, one after the other, since they share what they call; modules keep the order of the first of each.
+    It gets None where there is no code to be had, whatever the reason. Code is made for processors of ``level``, or for this
+    one. Kernels of one module go to one process, one after the other, since they share what they call; modules keep the order
+    of the first of each.
     """
     groups: dict[str, list[Signature]] = defaultdict(list)
     for one in signatures:
@@ -33,7 +31,7 @@ def compile_behind(signatures: Iterable[Signature], jobs: int, take: Take, level
     for group in groups.values():
         pending.put(group)
     arguments = (pending, take, level)
-    threads = [threading.Thread(target=_compile, args=arguments, daemon=True) for _ in range(min(jobs, len(groups)))]
+    threads = [threading.Thread(target=_compile, args=arguments, daemon=True) for _ in range(max(1, min(jobs, len(groups))))]
     for thread in threads:
         thread.start()
     return threads
@@ -47,14 +45,20 @@ def _compile(pending: queue.SimpleQueue[list[Signature]], take: Take, level: str
         except queue.Empty:
             break
         for one in group:
-            if worker is None or worker.poll() is not None:
-                worker = _start(level)
-            take(one, _ask(worker, one))
+            code = None
+            try:
+                if worker is None or worker.poll() is not None:
+                    worker = _start(level)
+                code = _ask(worker, one, level)
+            except Exception:  # no process can be started: somebody waits for an answer all the same
+                worker = None
+            take(one, code)
     if worker is not None:
         worker.communicate()
 
 
-def _ask(worker: subprocess.Popen[bytes], signature: Signature) -> Code | None:
+def _ask(worker: subprocess.Popen[bytes], signature: Signature, level: str | None) -> Code | None:
+    """Return a kernel's code; None where it cannot be had, or is that of other sources, compilers or processors than these."""
     assert worker.stdin is not None
     assert worker.stdout is not None
     try:
@@ -62,16 +66,18 @@ def _ask(worker: subprocess.Popen[bytes], signature: Signature) -> Code | None:
         worker.stdin.flush()
         symbol, results, size = worker.stdout.readline().decode().split()
         data = worker.stdout.read(int(size))
-    except (OSError, ValueError):  # it died: of memory, or by somebody's hand
+        if len(data) < int(size):
+            raise EOFError
+    except (OSError, ValueError, EOFError):  # it died: of memory, or by somebody's hand
         worker.kill()
         worker.wait()
         return None
-    return Code(symbol, results.strip("-"), data) if data else None
+    if not data or symbol != symbol_of(signature.load().py_func, signature.kinds, level):
+        return None
+    return Code(symbol, results.strip("-"), data)
 
 
 def _start(level: str | None) -> subprocess.Popen[bytes]:
-    environment = dict(os.environ) | ({} if level is None else {levels.VARIABLE: level})
-    environment["PYTHONPATH"] = os.pathsep.join([_SOURCES, *filter(None, [os.environ.get("PYTHONPATH")])])
-    return subprocess.Popen(
-        [sys.executable, "-m", _WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
-    )
+    environment = python_environment() | ({} if level is None else {levels.VARIABLE: level})
+    command = python_command(_WORKER)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True)

@@ -15,7 +15,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
@@ -34,6 +34,7 @@ _KERNELS = __name__.rpartition(".compiler.")[0]
 _COMPILERS = tuple(f"{__package__}.{name}" for name in ("jit", "levels", "machine_code"))  # what decides code, beside kernels
 _find = functools.cache(importlib.util.find_spec)  # of a module by its name; None where that is something else
 _name_of = attrgetter("name")
+_FILE = re.compile(r".+-[0-9a-f]{16}\.kernel(\.[0-9a-f]{12})?")
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _HAS_OWNERS = hasattr(os, "geteuid")  # on Windows folders of a user are that user's unless somebody was let in
 
@@ -105,6 +106,23 @@ def write_code(function: Function, kinds: Kinds, code: Code) -> bool:
     return False
 
 
+def find_place() -> Path | None:
+    """Return the folder that takes code, which is made where it is not there; None where there is none."""
+    for folder in folders():
+        with contextlib.suppress(OSError):
+            _make_folder(folder)
+            if is_private_folder(folder) and os.access(folder, os.W_OK):
+                return folder
+    return None
+
+
+def files() -> Iterator[Path]:
+    """Yield the files of code in ``folders``, also those of which a killed process wrote a part."""
+    for folder in folders():
+        if folder.is_dir():
+            yield from (path for path in folder.iterdir() if _FILE.fullmatch(path.name) and path.is_file())
+
+
 def folders() -> list[Path]:
     """Return where code may be: in NUMBA_CACHE_DIR, else beside the sources, or else with the user's caches."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
@@ -125,9 +143,9 @@ def name_code(function: Function, kinds: Kinds, machine: str) -> tuple[str, byte
     return f"{name.removeprefix(f'{_KERNELS}.cpu.')}-{digest}.kernel", key.encode()
 
 
-def symbol_of(function: Function, kinds: Kinds) -> str:
-    """Return what the C function of a kernel is called."""
-    return f"graphprep_{xxh3_128_hexdigest(name_code(function, kinds, _machine())[1])}"
+def symbol_of(function: Function, kinds: Kinds, level: str | None = None) -> str:
+    """Return what the C function of a kernel is called, which tells all that decides its code."""
+    return f"graphprep_{xxh3_128_hexdigest(name_code(function, kinds, _machine(level))[1])}"
 
 
 def text_of(kinds: Kinds) -> str:
@@ -204,10 +222,10 @@ def _imports_of(source: bytes, package: str) -> list[str]:
 
 
 @functools.cache
-def _machine() -> str:
+def _machine(level: str | None = None) -> str:
     """Name the compilers and the processor."""
     compilers = f"numba {version('numba')}, llvmlite {version('llvmlite')}, {sys.implementation.cache_tag}"
-    return f"{compilers}\n{levels.processor()}"
+    return f"{compilers}\n{levels.processor(level)}"
 
 
 # ---- files that nobody but the user (or root) can have written: machine code is loaded from no others

@@ -46,21 +46,21 @@ def usable() -> tuple[str, ...]:
     return of_this_processor() if level is None else (level,)
 
 
-def target() -> tuple[str, str]:
-    """Return the processor and its features, as LLVM has them, for which code is made."""
+def target(level: str | None = None) -> tuple[str, str]:
+    """Return the processor and its features, as LLVM has them, for which code is made: of a level, or ``chosen``."""
     from llvmlite import binding
 
-    level = chosen()
+    level = level or chosen()
     if level is None:
         return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
     return ("generic", "+neon") if level == _ARM else (level, "")
 
 
-def processor() -> str:
+def processor(level: str | None = None) -> str:
     """Name the kind of process and the processor for which code is made."""
     from llvmlite import binding
 
-    return "\n".join((binding.get_process_triple(), *target()))
+    return "\n".join((binding.get_process_triple(), *target(level)))
 
 
 @functools.cache

@@ -9,6 +9,7 @@ from pathlib import Path
 from graphprep.kernels.compiler import build, kept, shipped
 from graphprep.kernels.compiler.kept import Code
 from graphprep.kernels.compiler.shipped import Signature
+from graphprep.model.errors import StorageError
 
 Tell = Callable[[int, int], None]  # how many of how many are compiled
 PACKAGED, MISSING = "packaged", "missing"
@@ -40,17 +41,27 @@ def known_uses() -> list[str]:
 def build_kernels(jobs: int, tell: Tell, uses: Collection[str] = ()) -> int:
     """Compile for this processor what neither a cache nor the package has; return how many.
 
-    With ``uses``, what most runs of these need. Raises OSError where no folder takes them.
+    With ``uses``, what most runs of these need. Raises StorageError where no folder takes them.
     """
     wanted = [one for one, (mostly, _) in shipped.read_list().items() if not uses or not mostly.isdisjoint(uses)]
     missing = [one for one in wanted if shipped.find_code(one.load().py_func, one.kinds) is None]
 
     def keep(one: Signature, code: Code) -> None:
         if not kept.write_code(one.load().py_func, one.kinds, code):
-            raise OSError("no folder takes compiled kernels: " + ", ".join(map(str, kept.folders())))
+            raise _homeless()
 
+    if missing and kept.find_place() is None:
+        raise _homeless()
     _compile(missing, jobs, None, keep, tell)
     return len(missing)
+
+
+def _homeless() -> StorageError:
+    return StorageError(
+        "no folder takes compiled kernels",
+        place=", ".join(map(str, kept.folders())),
+        fix="set NUMBA_CACHE_DIR to a folder of your own, which nobody else may write to",
+    )
 
 
 def build_levels(
@@ -81,11 +92,10 @@ def build_levels(
 def clean_kernels() -> tuple[int, int]:
     """Remove kept code, but not the package's; return how many files, and their bytes."""
     num, num_bytes = 0, 0
-    for folder in kept.folders():
-        for path in folder.glob("*.kernel*"):
-            num_bytes += path.stat().st_size
-            path.unlink()
-            num += 1
+    for path in kept.files():
+        num_bytes += path.stat().st_size
+        path.unlink()
+        num += 1
     return num, num_bytes
 
 
@@ -95,6 +105,7 @@ def _compile(
     """Compile in processes; raises what ``keep`` raises, and RuntimeError where a kernel cannot be compiled."""
     errors: list[Exception] = []
     num_done = 0
+    tell(0, len(signatures))
 
     def take(one: Signature, code: Code | None) -> None:
         nonlocal num_done
