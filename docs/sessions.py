@@ -175,6 +175,7 @@ def run_graphprep(args: list[str], stdin: bytes, stdout: io.BytesIO, stderr: io.
     """Run the command line inside this process, as on a terminal of 80 columns that nobody looks at."""
     from graphprep.cli import progress
     from graphprep.cli.main import run
+    from graphprep.model import compilation
 
     streams = {}
     for name, raw in (("stdout", stdout), ("stderr", stderr)):
@@ -184,7 +185,7 @@ def run_graphprep(args: list[str], stdin: bytes, stdout: io.BytesIO, stderr: io.
         # How long a stage takes, and so whether it is worth a line, differs from machine to machine.
         for method in ("advance", "_end"):
             stack.enter_context(mock.patch.object(progress.PlainReporter, method, _say_nothing))
-        stack.enter_context(mock.patch.object(progress, "announcing_compilation", lambda _: contextlib.nullcontext()))
+        stack.enter_context(mock.patch.object(compilation, "announcing", lambda _: contextlib.nullcontext()))
         stack.enter_context(mock.patch.object(progress, "log_stamp", str))
         stack.enter_context(mock.patch.dict(os.environ, {"COLUMNS": "80"}))
         for name, stream in streams.items():

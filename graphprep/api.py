@@ -671,21 +671,16 @@ def _reporting(reporter: Reporter | None) -> Iterator[Reporter]:
         from graphprep.notebook import notebook_reporter
 
         made = notebook_reporter()
-    if reporter is None and made is None:
-        compilation.announce(_log_compilation)
-    try:
-        with made or contextlib.nullcontext():
-            yield reporter or made or QuietReporter()
-    finally:
-        if reporter is None:
-            compilation.announce(None)
+    tell = _log if reporter is None else reporter.message
+    with made or contextlib.nullcontext(), compilation.announcing(None if made else tell):
+        yield reporter or made or QuietReporter()
 
 
-def _log_compilation() -> None:
+def _log(text: str) -> None:
     """Say why a first call takes long, to whoever listens to nothing else."""
     import logging
 
-    logging.getLogger("graphprep").warning("compiling kernels: once, a second or two each")
+    logging.getLogger("graphprep").warning(text)
 
 
 def _worded(summary: S, *, decoder: bool = False) -> S:

@@ -219,36 +219,20 @@ def make_reporter(flags: ReportFlags, stream: TextIO | None = None) -> Reporter:
 
 
 @contextlib.contextmanager
-def announcing_compilation(reporter: Reporter) -> Iterator[None]:
-    """Say why a first run takes long, when it begins to compile and how long that took."""
-    from graphprep.cli.printed.words import count
-    from graphprep.model import compilation
-
-    num_before, before_s = compilation.done.num_kernels, compilation.done.elapsed_s
-    compilation.announce(lambda: reporter.message("compiling kernels: once, a second or two each"))
-    try:
-        yield
-    finally:
-        compilation.announce(None)
-    num = compilation.done.num_kernels - num_before
-    if num:
-        reporter.message(f"compiled {count(num, 'kernel')} in {duration(compilation.done.elapsed_s - before_s)}")
-
-
-@contextlib.contextmanager
 def reporting(flags: ReportFlags) -> Iterator[Reporter]:
     """Report while the block runs; the bar is gone when it ends, however it ends.
 
     Raises UsageError where the flags contradict each other.
     """
+    from graphprep.model import compilation
     from graphprep.model.errors import UsageError
 
     if flags.quiet and flags.verbose:
         raise UsageError("--quiet and --verbose contradict each other", fix="leave out one of them")
     reporter = make_reporter(flags)
-    wanted = not flags.quiet and flags.progress != "none"
+    is_silent = flags.quiet or flags.progress == "none"
     try:
-        with announcing_compilation(reporter) if wanted else contextlib.nullcontext():
+        with compilation.announcing(None if is_silent else reporter.message):
             yield reporter
     finally:
         close = getattr(reporter, "close", None)

@@ -6,6 +6,9 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+
+from graphprep.model.shown.texts import count, duration
 
 
 @dataclass(eq=False)
@@ -34,12 +37,35 @@ class Compilations:
 
 done = Compilations()
 _listener: Callable[[], None] | None = None
+_is_told = False
 
 
 def announce(listener: Callable[[], None] | None) -> None:
     """Call a function when the next kernel is compiled, once, from the thread that needs it; None: no longer."""
     global _listener
     _listener = listener
+
+
+@contextlib.contextmanager
+def announcing(tell: Callable[[str], None] | None) -> Iterator[None]:
+    """Say why a first run takes long, when it begins to compile, and how long that took; None: say nothing.
+
+    Of contexts inside each other the outermost tells: a command, what Python called.
+    """
+    global _is_told
+    if _is_told:
+        yield
+        return
+    num_before, before_s, _is_told = done.num_kernels, done.elapsed_s, True
+    announce(tell and partial(tell, "compiling kernels: once, a second or two each"))
+    try:
+        yield
+    finally:
+        _is_told = False
+        announce(None)
+    num = done.num_kernels - num_before
+    if tell and num:
+        tell(f"compiled {count(num, 'kernel')} in {duration(done.elapsed_s - before_s)}")
 
 
 @contextlib.contextmanager
@@ -59,7 +85,10 @@ def compiling() -> Iterator[None]:
 
 @contextlib.contextmanager
 def compiling_all() -> Iterator[Callable[[int, int], None]]:
-    """Tell that the block compiles kernels, for their own sake; it calls what it gets with how many of how many are made."""
+    """Tell that the block compiles kernels, for their own sake; it calls what it gets with how many of how many are made.
+
+    Nobody waits for something else meanwhile, so ``waited_s`` stays.
+    """
 
     def tell(num: int, total: int) -> None:
         done.num_made, done.num_foreseen = num, total
@@ -68,4 +97,4 @@ def compiling_all() -> Iterator[Callable[[int, int], None]]:
     try:
         yield tell
     finally:
-        done.waited_s, done.since_s = done.elapsed_s, None
+        done.since_s = None

@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -12,13 +13,14 @@ import numpy as np
 import pytest
 
 import graphprep
+from graphprep import api
 from graphprep.cli import convert as convert_command
 from graphprep.cli.convert import summary_text
 from graphprep.cli.main import run
-from graphprep.cli.progress import announcing_compilation
 from graphprep.cli.stores.info import info_text
 from graphprep.info.inspect import GraphInfo, Head, TypeInfo, _plain
 from graphprep.model import compilation
+from graphprep.model.compilation import announcing
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportOptions
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
@@ -26,6 +28,7 @@ from graphprep.model.options.generate import GenerateOptions
 from graphprep.model.options.partition import PartitionOptions
 from graphprep.model.options.reorder import ReorderOptions
 from graphprep.model.options.split import SplitOptions
+from graphprep.model.protocols import QuietReporter
 from graphprep.model.run_options import RunOptions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -127,16 +130,39 @@ def test_a_run_says_that_it_compiles_kernels(monkeypatch, capsys, flags, said):
         return SUMMARY
 
     monkeypatch.setattr("graphprep.api.convert", convert)
-    monkeypatch.setattr("graphprep.cli.progress.announcing_compilation", announcing_compilation)  # see conftest.py
+    monkeypatch.setattr(compilation, "announcing", announcing)  # see conftest.py
     assert run(["convert", "a", "out", *flags]) == 0
     told = "compiling kernels: once, a second or two each\ncompiled 2 kernels in 0.00 s\n"
     assert capsys.readouterr().err == (told if said else "")
 
 
 def test_a_run_that_compiles_nothing_says_nothing_of_it(converted, monkeypatch, capsys):
-    monkeypatch.setattr("graphprep.cli.progress.announcing_compilation", announcing_compilation)
+    monkeypatch.setattr(compilation, "announcing", announcing)
     assert run(["convert", "a", "out"]) == 0
     assert capsys.readouterr().err == ""
+
+
+class Heard(QuietReporter):
+    def __init__(self):
+        self.told = []
+
+    def message(self, text):
+        self.told.append(re.sub(r" in \S+ s$", "", text))
+
+
+def test_python_hears_that_kernels_are_compiled_from_its_reporter_or_the_log(monkeypatch, caplog):
+    monkeypatch.setattr(compilation, "announcing", announcing)
+    reporter, told = Heard(), ["compiling kernels: once, a second or two each", "compiled 1 kernel"]
+    with api._reporting(reporter), api._reporting(reporter), compilation.compiling():
+        pass
+    assert reporter.told == told
+    assert caplog.messages == []
+    with api._reporting(None), compilation.compiling():
+        pass
+    assert [re.sub(r" in \S+ s$", "", text) for text in caplog.messages] == told
+    with api._reporting(reporter), api._reporting(None):
+        pass
+    assert reporter.told == told
 
 
 def test_lines_of_summaries_break_between_words():
