@@ -250,6 +250,24 @@ def test_id_columns_that_disagree(tmp_path):
     )
 
 
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+@pytest.mark.parametrize("kind", [pa.timestamp("ms"), pa.date32()])
+def test_a_unit_is_for_times_in_seconds(tmp_path, kind, unit):
+    """Not for those that have one of their own; what a date counts, days, is none either."""
+    edges = write(
+        tmp_path / "e",
+        pa.table({"src": [1], "dst": [2], "t": pa.array([86_400_000], pa.int64()).cast(pa.timestamp("ms")).cast(kind)}),
+    )
+    table = EdgeTable("u", "r", "u", TableConfig(files=(str(edges),)), time_col="t", time_unit=unit)
+    with pytest.raises(UsageError) as caught:
+        read(GraphConfig(edges=(table,)))
+    shown = "timestamp[ms]" if kind == pa.timestamp("ms") else "date32[day]"
+    assert str(caught.value) == (
+        f"the time unit {unit} is for times in seconds, but column 't' of {edges} holds {shown}\n"
+        "  fix: leave out the unit: timestamps and dates are stored as they are"
+    )
+
+
 def test_id_types_that_disagree(tmp_path):
     path = str(write(tmp_path / "n", pa.table({"src": [1], "dst": [2]})))
     edges = tuple(
