@@ -28,7 +28,7 @@ def kernels(
         ),
     ],
     report_flags: ReportFlags,
-    jobs: Annotated[int, _of_kernels("Processes that compile at once; 0 means one a core.", metavar="N")] = 0,
+    jobs: Annotated[int, _of_kernels("Processes that compile at once; 0: one a core, as far as memory goes.", metavar="N")] = 0,
     cpu: Annotated[
         list[str] | None,
         _of_kernels(

@@ -14,6 +14,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -40,6 +41,7 @@ _CGROUP_FILES = (
     (("memory.max", "memory.high"), "memory.current", (b"inactive_file", b"active_file")),
     (("memory.limit_in_bytes",), "memory.usage_in_bytes", (b"total_inactive_file", b"total_active_file")),
 )
+_NO_LIMIT = 1 << 62  # version 1 has a number of at least this where there is no limit
 SMALL_LIMIT_BYTES = 2 << 30
 KEPT_SHARE = 16  # of a small limit may stay with the process as free memory: 16 MiB of 256
 SPARE_SHARE = 4  # of a generous limit: who holds less keeps what is free of it
@@ -54,6 +56,16 @@ _HARD_SHARE = 0.9  # of what a container leaves: the kernel's own tables and pag
 
 
 # ---- limits
+
+
+@dataclass(frozen=True)
+class MemoryLimit:
+    """A limit of this process's memory: ``cgroup`` or ``ulimit -v``, the file that says so, what it is, and what it leaves."""
+
+    name: str
+    place: str
+    most_bytes: int
+    left_bytes: int
 
 
 def parse_memory(text: str) -> int:
@@ -95,7 +107,7 @@ def memory_limit(text: str) -> int:
 
     It bounds ``used_bytes``. Raises UsageError like ``parse_memory``.
     """
-    hard = min(_limited_memory(), default=None)
+    hard = min((one.left_bytes for one in memory_limits()), default=None)
     wanted = parse_memory(text)
     return wanted if hard is None else max(1, min(wanted, used_bytes() + int(max(0, hard) * _HARD_SHARE)))
 
@@ -116,7 +128,7 @@ def format_size(num_bytes: float) -> str:
 
 def available_memory() -> int:
     """Return the bytes that this process may still take: what the system has, and what cgroups and ``ulimit`` leave."""
-    return max(0, min([_system_memory(), *_limited_memory()]))
+    return max(0, min([_system_memory(), *(one.left_bytes for one in memory_limits())]))
 
 
 def default_threads() -> int:
@@ -139,22 +151,30 @@ def compiling_jobs() -> int:
     return max(1, min(default_threads(), available_memory() // _COMPILER_BYTES))
 
 
+def total_memory() -> int:
+    """Return the bytes of memory that the system has; 0 where it does not say."""
+    fields = _read_fields(_PROC / "meminfo")
+    if b"MemTotal:" in fields:
+        return fields[b"MemTotal:"] * 1024
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError):
+        return 0
+
+
 def _system_memory() -> int:
     fields = _read_fields(_PROC / "meminfo")
     if b"MemAvailable:" in fields:
         return fields[b"MemAvailable:"] * 1024
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError):
-        return _UNTOLD_MEMORY
+    return total_memory() or _UNTOLD_MEMORY
 
 
-def _limited_memory() -> list[int]:
-    """Return what each limit of this process leaves: ``ulimit -v`` and ``-d``, and those of the cgroups above it.
+def memory_limits() -> list[MemoryLimit]:
+    """Return each limit of this process: those of the cgroups above it, ``ulimit -v`` and ``-d``.
 
     Page cache does not count as used.
     """
-    left = []
+    found = []
     for folder in _cgroup_folders("memory"):
         for limits, used, cache in _CGROUP_FILES:
             now = _read_number(folder / used)
@@ -163,17 +183,17 @@ def _limited_memory() -> list[int]:
                 now -= sum(fields.get(name, 0) for name in cache)
                 for name in limits:
                     most = _read_number(folder / name)
-                    if most is not None:
-                        left.append(most - now)
+                    if most is not None and most < _NO_LIMIT:
+                        found.append(MemoryLimit("cgroup", str(folder / name), most, most - now))
     with contextlib.suppress(ImportError):  # not on every system
         import resource
 
         fields = _read_fields(_PROC / "self" / "status")
-        for kind, size in ((resource.RLIMIT_AS, b"VmSize:"), (resource.RLIMIT_DATA, b"VmData:")):
+        for name, kind, size in (("-v", resource.RLIMIT_AS, b"VmSize:"), ("-d", resource.RLIMIT_DATA, b"VmData:")):
             most, _ = resource.getrlimit(kind)
             if most != resource.RLIM_INFINITY and size in fields:
-                left.append(most - fields[size] * 1024)
-    return left
+                found.append(MemoryLimit(f"ulimit {name}", "", most, most - fields[size] * 1024))
+    return found
 
 
 def _cgroup_folders(controller: str) -> Iterator[Path]:

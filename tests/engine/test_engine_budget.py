@@ -13,14 +13,17 @@ from processes import started, wait_for
 
 from graphprep.engine import budget
 from graphprep.engine.budget import (
+    MemoryLimit,
     PeakSampler,
     available_memory,
     count_memory,
     default_threads,
     format_size,
     memory_limit,
+    memory_limits,
     parse_memory,
     private_bytes,
+    total_memory,
     used_bytes,
 )
 from graphprep.model.errors import UsageError
@@ -166,6 +169,37 @@ def test_a_cgroup_that_is_full(system):
     fill(system / "cgroup", memory__max="100\n", memory__current="200\n")
     assert available_memory() == 0
     assert memory_limit("auto") == 1
+
+
+def test_all_there_is(system, monkeypatch):
+    assert total_memory() == 32 << 30
+    (system / "proc/meminfo").unlink()
+    monkeypatch.setattr(
+        budget.os, "sysconf", lambda name: {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1 << 20}[name], raising=False
+    )
+    assert total_memory() == available_memory() == 4 << 30
+    monkeypatch.delattr(budget.os, "sysconf")
+    assert total_memory() == 0
+    assert available_memory() == 4 << 30  # what is taken for granted
+
+
+def test_limits_have_names_and_places(system, monkeypatch):
+    resource = pytest.importorskip("resource")
+    unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    given = {resource.RLIMIT_AS: (8 << 30, unlimited[1]), resource.RLIMIT_DATA: (4 << 30, 4 << 30)}
+    (system / "proc/self/cgroup").write_text("4:memory:/job\n0::/a\n")
+    fill(system / "cgroup/unified/a", memory__max=f"{3 << 30}\n", memory__high="max\n", memory__current=f"{1 << 30}\n")
+    fill(system / "cgroup/memory/job", memory__limit_in_bytes="9223372036854771712\n", memory__usage_in_bytes="4096\n")
+    fill(system / "proc/self", status=f"VmSize: {1 << 20} kB\nVmData: {1 << 19} kB\n")
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: unlimited)
+    cgroup = MemoryLimit("cgroup", str(system / "cgroup/unified/a/memory.max"), 3 << 30, 2 << 30)
+    assert memory_limits() == [cgroup]  # version 1 has none, and says so with a large number
+    monkeypatch.setattr(resource, "getrlimit", given.get)
+    assert memory_limits() == [
+        cgroup,
+        MemoryLimit("ulimit -v", "", 8 << 30, 7 << 30),
+        MemoryLimit("ulimit -d", "", 4 << 30, (4 << 30) - (1 << 29)),
+    ]
 
 
 def test_threads_respect_the_quota(system, monkeypatch):

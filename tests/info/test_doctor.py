@@ -7,12 +7,18 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from graphprep.cli.main import run
+from graphprep.edges.device import cuda
+from graphprep.engine.budget import MemoryLimit
 from graphprep.info import doctor
 from graphprep.info.doctor import Finding, examine
+from graphprep.kernels.compiler import levels
+from graphprep.kernels.cuda.probe import NoDevice
+from graphprep.model.errors import UsageError
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +53,7 @@ def test_every_part_of_the_machine_is_told():
     (packages,) = told("packages")
     assert f"numpy {metadata.version('numpy')}, " in packages.text
     (processor,) = told("processor")
-    assert processor.text.startswith(f"{platform.machine()}, ")
+    assert processor.text.startswith(f"{platform.machine()}; code is made for ")
 
 
 def test_extras_are_found_or_said_to_be_missing_and_those_of_developers_are_left_out(monkeypatch):
@@ -68,6 +74,23 @@ WANTED = [
     *(("nowhere-three", extra) for extra in ("dev", "docs", "bench", "test-all")),
     ("graphprep[s3]", "here"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("made_for", "names", "told_of_it"),
+    [
+        ("znver4", ("x86-64-v3", "x86-64-v2"), "code is made for znver4; levels: x86-64-v3, x86-64-v2"),
+        ("x86-64-v2", ("x86-64-v3", "x86-64-v2"), "code is made for x86-64-v2; levels: x86-64-v3, x86-64-v2"),
+        ("power10", (), "code is made for power10; levels: none of which graphprep ships code"),
+    ],
+)
+def test_what_code_is_made_for_is_told_apart_from_the_levels(made_for, names, told_of_it, monkeypatch):
+    monkeypatch.setattr(levels, "target", lambda: (made_for, ""))
+    monkeypatch.setattr(levels, "of_this_processor", lambda: names)
+    monkeypatch.delenv("GRAPHPREP_CPU", raising=False)
+    monkeypatch.setattr(doctor, "default_threads", lambda: 8)
+    monkeypatch.setattr(doctor, "compiling_jobs", lambda: 3)
+    assert told("processor") == [Finding("processor", f"{platform.machine()}; {told_of_it}; threads: 8, compiling: 3")]
 
 
 @pytest.mark.slow
@@ -94,12 +117,108 @@ def test_a_folder_of_kernels_that_others_may_write_to_is_told(tmp_path):
     )
 
 
+def test_a_file_in_place_of_a_folder_of_kernels_is_told(tmp_path, monkeypatch):
+    file = tmp_path / "kernels"
+    file.write_text("")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(file))
+    wanted = Finding("kernels", f"{file} is not used: it is no folder", "set NUMBA_CACHE_DIR to a folder of your own")
+    assert wanted in told("kernels")
+
+
 @pytest.mark.slow
 def test_few_files_at_a_time_are_told():
     found = in_a_process("sh", "-c", 'ulimit -S -n 200 && exec "$@"', "sh")
     (one,) = [one for one in found if one.topic == "open files"]
     assert one.text == "at most 200"
     assert one.fix.startswith("ulimit -n ")
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "fix"),
+    [
+        (256, 256, ""),
+        (255, 256, "ulimit -n 256"),
+        (100, 1 << 20, "ulimit -n 65536"),
+        (100, -1, "ulimit -n 65536"),
+        (100, 100, "let the administrator raise the hard limit, which is 100, too"),
+        (-1, -1, ""),
+    ],
+)
+def test_what_allows_more_files_at_a_time_depends_on_the_hard_limit(soft, hard, fix, monkeypatch):
+    resource = pytest.importorskip("resource")
+    real = resource.getrlimit
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (soft, hard) if kind == resource.RLIMIT_NOFILE else real(kind))
+    monkeypatch.setattr(resource, "RLIM_INFINITY", -1)
+    assert told("open files") == [Finding("open files", f"at most {soft}", fix)]
+
+
+# ---- memory
+
+
+@pytest.fixture
+def memory(monkeypatch):
+    """Return a function that says what memory the system has, in all, and which limits."""
+
+    def put(total, *limits):
+        monkeypatch.setattr(doctor, "available_memory", lambda: 3 << 29)
+        monkeypatch.setattr(doctor, "memory_limit", lambda text: {"auto": 3 << 28}[text])
+        monkeypatch.setattr(doctor, "total_memory", lambda: total)
+        monkeypatch.setattr(doctor, "memory_limits", lambda: list(limits))
+        return [one.text for one in told("memory")]
+
+    return put
+
+
+def test_what_limits_memory_is_told_of_each_kind_what_leaves_least(memory):
+    auto = "--memory-limit auto is 768.0 MiB"
+    assert memory(0) == [f"1.5 GiB may be taken; {auto}"]
+    assert memory(32 << 30) == [f"1.5 GiB may be taken, of 32.0 GiB in all; {auto}"]
+    limits = [
+        MemoryLimit("cgroup", "/c/a/memory.max", 4 << 30, 2 << 30),
+        MemoryLimit("cgroup", "/c/memory.max", 16 << 30, 3 << 29),
+        MemoryLimit("ulimit -v", "", 8 << 30, 7 << 30),
+    ]
+    assert memory(32 << 30, *limits) == [
+        f"1.5 GiB may be taken, of 32.0 GiB in all; limits: cgroup 16.0 GiB (/c/memory.max), ulimit -v 8.0 GiB; {auto}"
+    ]
+
+
+@pytest.mark.slow
+def test_a_limit_of_this_process_is_told():
+    found = in_a_process("sh", "-c", 'ulimit -v 33554432 && exec "$@"', "sh")
+    (one,) = [one for one in found if one.topic == "memory"]
+    assert "ulimit -v 32.0 GiB" in one.text
+
+
+# ---- GPUs
+
+
+@pytest.mark.parametrize(
+    ("reason", "fix", "told_fix"),
+    [
+        ("no NVIDIA driver is installed here", "install it, or use --device cpu", ""),
+        ("the driver sees no device", "check nvidia-smi", "check nvidia-smi"),
+        ("the extra for CUDA is not installed (x)", "pip install x", "pip install x"),
+    ],
+)
+def test_no_driver_is_no_fault_but_a_driver_without_what_else_it_takes_is(reason, fix, told_fix, monkeypatch):
+    monkeypatch.setattr(cuda, "find_device", lambda index: NoDevice(reason, fix))
+    assert told("GPU") == [Finding("GPU", f"none that can be used: {reason}; graphprep needs none", told_fix)]
+
+
+def test_every_gpu_is_told(monkeypatch):
+    there = [SimpleNamespace(name=f"cuda:{index} X", free_bytes=index << 30) for index in (1, 2)]
+
+    def look(choice):
+        if choice.index == 2:
+            raise UsageError("there is no device 2", fix="use another")
+        return there[choice.index]
+
+    monkeypatch.setattr(doctor, "look", look)
+    assert told("GPU") == [Finding("GPU", "cuda:1 X, 1.0 GiB free"), Finding("GPU", "cuda:2 X, 2.0 GiB free")]
+
+
+# ---- how it is printed
 
 
 def test_lines_fit_80_columns_and_words_that_are_wider_are_whole(monkeypatch, capsys):

@@ -72,7 +72,7 @@ def _probe(index: int) -> Device | NoDevice:
             return Device(0, "simulator", (5, 2), is_simulated=True) if index == 0 else _no_such(index, ("simulator",))
     driver = read_driver()
     if driver is None:
-        return _NO_DRIVER
+        return NO_DRIVER
     missing = _missing_from(driver, index)
     if missing is not None:
         return missing
@@ -87,7 +87,7 @@ def _probe(index: int) -> Device | NoDevice:
         return explain(error, driver, index)
 
 
-_NO_DRIVER = NoDevice("no NVIDIA driver is installed here", "install it, or use --device cpu")
+NO_DRIVER = NoDevice("no NVIDIA driver is installed here", "install it, or use --device cpu")
 _NO_GPU = NoDevice("the driver sees no device", "check nvidia-smi and CUDA_VISIBLE_DEVICES, or use --device cpu")
 
 
@@ -136,7 +136,7 @@ def explain(error: Exception, driver: Driver | None = None, index: int = 0) -> N
         reason = f"no memory is left on the device: {needed}{free_words(index)}"
         return NoDevice(reason, "end what else uses it, or use --device cpu")
     if "driver library cannot be found" in known or "libcuda.so" in known:
-        return _NO_DRIVER
+        return NO_DRIVER
     if "no_device" in known or "no cuda-capable device" in known:
         return _NO_GPU
     if any(one in known for one in _TOO_NEW):
