@@ -73,7 +73,7 @@ demo: core
 
 test: lint kernels
 	@$(PYTEST) -m "not client and not heavy and not long" $(PYTEST_FLAGS)
-	@echo "make test-all adds: the trainers' own code (PyTorch, PyG, DGL, GraphLearn, DeepGNN), SciPy, pandas, S3, and simulated GPUs"
+	@echo "make test-all adds: the trainers' own code (PyTorch, PyG, DGL, GraphLearn, DeepGNN), SciPy, pandas, S3, simulated GPUs, and all that takes longer (memory limits, killed runs, random graphs)"
 
 test-fast: lint kernels
 	@$(PYTEST) -m "not client and not heavy and not slow" --ignore=tests/docs $(PYTEST_FLAGS)
