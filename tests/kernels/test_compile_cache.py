@@ -238,7 +238,7 @@ def test_damaged_and_foreign_code_is_not_loaded(kernels, tmp_path, change):
 def test_code_for_another_machine_is_not_loaded(kernels, tmp_path, monkeypatch, what):
     kernels.double(21)
     machine = files._machine()
-    monkeypatch.setattr(files, "_machine", lambda: f"{what}\n{machine}")
+    monkeypatch.setattr(files, "_machine", lambda *_: f"{what}\n{machine}")
     assert files.read_code(kernels.double.py_func, (jit._INT,)) is None
     assert anew(kernels.double)(21) == 42
     assert kept(tmp_path) == ["double", "double"]  # both stay: a home may be shared by several machines
