@@ -57,6 +57,8 @@ def kernels(
 
     if action != "build" and (jobs or cpu or uses):
         raise UsageError(f"kernels {action} compiles nothing", fix="leave out --jobs, --cpu and --for")
+    if jobs < 0:
+        raise UsageError(f"--jobs {jobs}: there is no such number of processes", fix="give 0 for one a core, or more")
     if cpu and uses:
         raise UsageError("--for with --cpu: a wheel brings all kernels", fix="leave out one of them")
     with reporting(report_flags) as reporter:

@@ -353,6 +353,10 @@ def test_building_is_timed_as_what_it_is(own_cache, signature, monkeypatch, caps
             ["build", "--for", "jason"],
             "error: --for jason: nothing of this name\n  fix: choose of convert-arrays, convert-chunked, ",
         ),
+        (
+            ["build", "--jobs", "-3"],
+            "error: --jobs -3: there is no such number of processes\n  fix: give 0 for one a core, or more\n",
+        ),
         (["build", "--cpu", "pentium"], "error: --cpu pentium: this machine does not run code for it\n  fix: choose of "),
     ],
 )

@@ -495,6 +495,17 @@ def test_a_type_of_pyg_that_only_edges_name_has_the_nodes_that_they_need(tmp_pat
     assert torch.equal(loaded[kind].edge_index, data[kind].edge_index[:, loaded[kind].edge_id])
 
 
+def test_a_column_of_pyg_that_is_called_id_is_a_column(tmp_path):
+    torch, pyg = pytest.importorskip("torch"), pytest.importorskip("torch_geometric.data")
+    data = pyg.HeteroData()
+    data["user"].id, data["user"].x = torch.tensor([30, 10, 20]), torch.rand(3, 2)
+    data["user", "knows", "user"].edge_index = torch.tensor([[2], [0]])
+    graphprep.convert(data, tmp_path / "store")
+    graph = graphprep.load(tmp_path / "store")
+    assert graph.successors(2, "user:knows:user").tolist() == [0]
+    assert torch.equal(graph.to_pyg().id, data["user"].id)
+
+
 @pytest.mark.parametrize(("change", "message"), [
     (lambda torch, data: data.update({"x": torch.eye(3).to_sparse()}),
      "inputs.x: the tensor cannot be read: can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.\n"
