@@ -14,7 +14,7 @@ from pathlib import Path
 
 SLOW = Path(__file__).with_suffix(".txt")
 SLOW_S = 0.05  # and more: make test-fast leaves it out
-LONG_S = 0.7  # and more: make test does, but for these, which nothing shorter stands for
+LONG_S = 0.5  # and more: make test does, but for these, which nothing shorter stands for
 KEPT = {
     "tests/cli/test_other_systems.py::test_every_module_is_imported_without_posix",
     "tests/engine/test_engine_processes.py::test_workers_that_die_and_die_end_the_run",

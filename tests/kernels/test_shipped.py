@@ -189,6 +189,7 @@ def test_a_process_that_is_killed_costs_one_kernel(signature, monkeypatch):
     assert len(started) == 2
 
 
+@pytest.mark.slow
 def test_what_lies_in_the_folder_of_a_run_is_not_ours(own_cache, signature, monkeypatch):
     """Neither other sources of graphprep, nor modules that are called like what Python or Numba import."""
     for name in ("numba.py", "random.py", "graphprep/__init__.py"):
@@ -202,6 +203,8 @@ def test_what_lies_in_the_folder_of_a_run_is_not_ours(own_cache, signature, monk
     assert made[signature].data.startswith(b"\x7fELF")
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_code_of_other_sources_than_these_is_not_taken(signature, monkeypatch):
     made = []
     monkeypatch.setattr(build, "symbol_of", lambda *_: "graphprep_of_newer_sources")
@@ -310,6 +313,7 @@ def test_kernels_are_built_listed_and_removed(own_cache, monkeypatch, capsys, si
     assert told("list") == "2 kernels missing\n"
 
 
+@pytest.mark.slow
 def test_what_is_removed_is_ours_alone(own_cache, signature, monkeypatch, capsys):
     monkeypatch.setattr(shipped, "read_list", lambda: {signature: (frozenset(), frozenset())})
     folder = own_cache / "kept"
@@ -328,6 +332,8 @@ def test_what_is_removed_is_ours_alone(own_cache, signature, monkeypatch, capsys
     assert sorted(folder.iterdir()) == sorted([*others, folder / "folder-0123456789abcdef.kernel"])
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_how_many_are_to_be_built_is_told_before_the_first_is_made(own_cache, signature):
     other = next(one for one in shipped.read_list() if one.kernel == signature.kernel and one != signature)
     told = []
@@ -335,6 +341,8 @@ def test_how_many_are_to_be_built_is_told_before_the_first_is_made(own_cache, si
     assert told == [(0, 2), (1, 2), (2, 2)]
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_building_is_timed_as_what_it_is(own_cache, signature, monkeypatch, capsys):
     monkeypatch.setattr(shipped, "read_list", lambda: {signature: (frozenset(), frozenset())})
     assert run(["kernels", "build", "--log-format", "json"]) == 0
