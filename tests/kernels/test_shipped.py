@@ -31,7 +31,10 @@ def signature() -> Signature:
 
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
-    """Nothing is kept yet."""
+    """Nothing is kept yet, and no command of an earlier test compiles on, and keeps it here."""
+    for thread in threading.enumerate():
+        if thread.name == build.THREADS:
+            thread.join(120)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kept"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(shipped, "FOLDER", tmp_path / "shipped")

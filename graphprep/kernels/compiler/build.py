@@ -14,6 +14,7 @@ from graphprep.kernels.compiler.shipped import Signature
 from graphprep.model.children import python_command, python_environment
 
 Take = Callable[[Signature, Code | None], None]
+THREADS = "graphprep-compile"  # what they are called
 _WORKER = "graphprep.kernels.compiler.worker"
 
 
@@ -31,7 +32,10 @@ def compile_behind(signatures: Iterable[Signature], jobs: int, take: Take, level
     for group in groups.values():
         pending.put(group)
     arguments = (pending, take, level)
-    threads = [threading.Thread(target=_compile, args=arguments, daemon=True) for _ in range(max(1, min(jobs, len(groups))))]
+    threads = [
+        threading.Thread(target=_compile, args=arguments, name=THREADS, daemon=True)
+        for _ in range(max(1, min(jobs, len(groups))))
+    ]
     for thread in threads:
         thread.start()
     return threads

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,10 +93,11 @@ def build_levels(
 def clean_kernels() -> tuple[int, int]:
     """Remove kept code, but not the package's; return how many files, and their bytes."""
     num, num_bytes = 0, 0
-    for path in kept.files():
-        num_bytes += path.stat().st_size
-        path.unlink()
-        num += 1
+    for path in list(kept.files()):
+        with contextlib.suppress(FileNotFoundError):  # of a process that has just given it its name
+            size = path.stat().st_size
+            path.unlink()
+            num, num_bytes = num + 1, num_bytes + size
     return num, num_bytes
 
 
