@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from graphprep.engine.budget import compiling_jobs
-from graphprep.model import compilation
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.options.checks import check_value, make_options
@@ -27,6 +26,7 @@ from graphprep.model.options.words import in_words, python_words
 from graphprep.model.protocols import QuietReporter
 from graphprep.model.rows import RawTexts
 from graphprep.model.run_options import RunOptions
+from graphprep.model.shown import compilation
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import STDIN, Storage, local_path

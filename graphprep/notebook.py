@@ -11,8 +11,8 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any
 
-from graphprep.model import compilation
 from graphprep.model.options.words import in_words
+from graphprep.model.shown import compilation
 from graphprep.model.shown.stage_progress import StageProgress
 from graphprep.model.shown.texts import count, duration, shown
 

@@ -111,7 +111,7 @@ def gpu(record_property, monkeypatch: pytest.MonkeyPatch) -> list[object]:
 @pytest.fixture(autouse=True)
 def warm_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no command say that kernels are compiled: only the first test of a fresh checkout would see it."""
-    monkeypatch.setattr("graphprep.model.compilation.announcing", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr("graphprep.model.shown.compilation.announcing", lambda _: contextlib.nullcontext())
 
 
 @pytest.fixture(autouse=True)

@@ -90,8 +90,8 @@ def _build(jobs: int, names: list[str], uses: list[str], reporter: Reporter, *, 
     from graphprep.cli.printed.words import count
     from graphprep.engine.budget import compiling_jobs
     from graphprep.kernels.compiler import levels, manage, shipped
-    from graphprep.model import compilation
     from graphprep.model.errors import UsageError
+    from graphprep.model.shown import compilation
     from graphprep.model.shown.texts import duration, json_text
 
     if unknown := [name for name in names if name not in levels.of_this_processor()]:

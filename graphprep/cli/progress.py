@@ -102,7 +102,7 @@ class PlainReporter(MessageReporter):
             self._say(self._now, done=True)
 
     def _say(self, stage: StageProgress, *, done: bool) -> None:
-        from graphprep.model import compilation
+        from graphprep.model.shown import compilation
 
         compiling = "" if done else compilation.done.describe()
         self._write("; ".join(filter(None, (stage.describe(done=done), compiling))))
@@ -185,7 +185,7 @@ def _make_progress() -> Progress:
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn, TimeElapsedColumn
     from rich.text import Text
 
-    from graphprep.model import compilation
+    from graphprep.model.shown import compilation
 
     class _Compiling(ProgressColumn):
         """That kernels are compiled right now, in place of the rates, which wait for them."""
@@ -224,8 +224,8 @@ def reporting(flags: ReportFlags) -> Iterator[Reporter]:
 
     Raises UsageError where the flags contradict each other.
     """
-    from graphprep.model import compilation
     from graphprep.model.errors import UsageError
+    from graphprep.model.shown import compilation
 
     if flags.quiet and flags.verbose:
         raise UsageError("--quiet and --verbose contradict each other", fix="leave out one of them")

@@ -18,11 +18,11 @@ from graphprep.convert.run import Run, begin_run, decode_settings
 from graphprep.convert.units.cut import cut_input, share_of
 from graphprep.convert.units.work import check_share
 from graphprep.engine.budget import trim_heap
-from graphprep.model.compilation import done as compilations
 from graphprep.model.errors import UsageError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.options.plan import DiskRoom, PlanReport
 from graphprep.model.protocols import Reporter
+from graphprep.model.shown.compilation import done as compilations
 from graphprep.model.shown.texts import count, display_url, size
 from graphprep.plan.exports import plan_exports
 from graphprep.plan.guesses import guesses

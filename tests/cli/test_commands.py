@@ -19,8 +19,6 @@ from graphprep.cli.convert import summary_text
 from graphprep.cli.main import run
 from graphprep.cli.stores.info import info_text
 from graphprep.info.inspect import GraphInfo, Head, TypeInfo, _plain
-from graphprep.model import compilation
-from graphprep.model.compilation import announcing
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportOptions
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
@@ -30,6 +28,8 @@ from graphprep.model.options.reorder import ReorderOptions
 from graphprep.model.options.split import SplitOptions
 from graphprep.model.protocols import QuietReporter
 from graphprep.model.run_options import RunOptions
+from graphprep.model.shown import compilation
+from graphprep.model.shown.compilation import announcing
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KARATE = ROOT / "sample_data" / "karate" / "karate.csv"

@@ -8,8 +8,8 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import graphprep
-from graphprep.model import compilation
 from graphprep.model.errors import StorageError
+from graphprep.model.shown import compilation
 from graphprep.notebook import NotebookReporter, notebook_reporter
 
 

@@ -12,7 +12,7 @@ import pytest
 from graphprep.cli import progress
 from graphprep.cli.options import ReportFlags
 from graphprep.cli.printed.words import count, duration, quantity, size, table
-from graphprep.model import compilation
+from graphprep.model.shown import compilation
 
 KARATE = Path(__file__).resolve().parents[2] / "sample_data" / "karate" / "karate.csv"
 

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "golden"))
 import golden_cases
 
 import graphprep
-from graphprep.model import compilation
+from graphprep.model.shown import compilation
 
 
 def main(out: str) -> None:

@@ -20,7 +20,7 @@ import graphprep.kernels.cpu
 from graphprep.kernels.compiler import jit
 from graphprep.kernels.compiler import kept as files
 from graphprep.kernels.compiler.kept import read_private, write_private
-from graphprep.model import compilation
+from graphprep.model.shown import compilation
 
 FOLDER = Path(graphprep.kernels.cpu.__file__).parent
 KERNELS = '''

@@ -17,7 +17,7 @@ import pytest
 from graphprep.cli.main import run
 from graphprep.kernels.compiler import ahead, build, kept, levels, manage, shipped
 from graphprep.kernels.compiler.shipped import Signature
-from graphprep.model import compilation
+from graphprep.model.shown import compilation
 
 TESTS = Path(__file__).resolve().parent
 GOLDEN = [str(TESTS.parent / name) for name in ("test_golden.py", "rewrite/test_golden_rewritten.py")]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from graphprep.kernels.compiler import build, kept, shipped
 from graphprep.kernels.compiler.kept import Code, Function, Kinds
 from graphprep.kernels.compiler.shipped import Signature, Uses
-from graphprep.model.compilation import done
+from graphprep.model.shown.compilation import done
 
 _MIN_BATCH = 3  # fewer are not worth processes that each import Numba
 

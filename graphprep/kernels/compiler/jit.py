@@ -26,7 +26,7 @@ import numpy as np
 
 from graphprep.kernels.compiler import levels, shipped
 from graphprep.kernels.compiler.kept import Code, Function, Kind, Kinds, is_private_folder, symbol_of, write_code
-from graphprep.model.compilation import compiling
+from graphprep.model.shown.compilation import compiling
 
 _HARMLESS = frozenset({"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"})
 _called: list[tuple[Function, Kinds]] = []  # in this process, each once

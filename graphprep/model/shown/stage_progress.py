@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from graphprep.model import compilation
+from graphprep.model.shown import compilation
 from graphprep.model.shown.texts import duration, quantity, size
 
 
