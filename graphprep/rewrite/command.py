@@ -50,7 +50,7 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
             },
             gaps_before=gaps_before,
             gaps_after=gaps_after,
-            notes=tuple(_notes(source.metadata, metadata)),
+            notes=(*_file_notes(source.metadata, options.by), *_notes(source.metadata, metadata)),
         )
 
 
@@ -131,3 +131,13 @@ def _notes(old: GraphMetadata, new: GraphMetadata) -> list[str]:
         for name, before, after in named
         if before.raw_ids == "identity" != after.raw_ids
     ]
+
+
+def _file_notes(old: GraphMetadata, by: str) -> list[str]:
+    """Say that a file's numbers are taken by typed ID, where these do not follow raw IDs: the file does not tell its order."""
+    word, file = parse_order(by)
+    orders = {one.node_order for one in old.node_schemas} - {None}
+    if not file or not (orders or (old.num_parts > 1 and old.partition_by != "range")):
+        return []
+    how = f"reordered by {' and '.join(sorted(map(str, orders)))}" if orders else f"partitioned by {old.partition_by}"
+    return [f"{word}:FILE is read by STORE's typed IDs, which were {how}: FILE must be of that order"]

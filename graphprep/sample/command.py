@@ -28,6 +28,7 @@ from graphprep.rewrite.run import StoreRun, refuse_same
 from graphprep.rewrite.stored_edges import derive_needs
 from graphprep.sample.drawn import FlowSeeds
 from graphprep.sample.flows import GrownFlow, TooLargeError, grow_flows
+from graphprep.sample.order import describe_store
 from graphprep.sample.plan import SampleAsked, plan_sample
 from graphprep.sample.rows import BlockArrays, HeldRows, Rows, hold_or_stream, open_rows
 from graphprep.sample.seeds import SEED_BYTES, Seeds, read_seeds
@@ -69,12 +70,14 @@ def sample(store: str, out: str, options: SampleOptions, reporter: Reporter | No
         run.ledger.begin("sample", _needs(memory, room, seeds))
         begin = time.perf_counter()
         writer = ShardWriter(folder, asked, ready, room, options.format)
-        rows = hold_or_stream(open_blocks(asked, ready), room)
+        blocks = open_blocks(asked, ready)
+        parent = describe_store(source.metadata, ready, asked.flows.block_types, blocks)
+        rows = hold_or_stream(blocks, room)
         for flow in grow_all(asked, rows, seeds, options, memory.working_bytes, memory.threads):
             writer.add(flow)
             run.reporter.advance(records=flow.arrays.sources.size)
         num_batches = seeds.num_batches(options.batch_size)
-        writer.finish(source.metadata, _told_options(options), options.epochs, num_batches)
+        writer.finish(parent, _told_options(options), options.epochs, num_batches)
         folder.publish()
         num_edges = sum(one.num_edges for one in writer.shards)
         return SampleSummary(

@@ -14,7 +14,7 @@ from xxhash import xxh3_64
 
 from graphprep.derived.store import DerivedStore
 from graphprep.edges.moves import Workspace
-from graphprep.model.metadata import MANIFEST_NAME, GraphMetadata, dump_json
+from graphprep.model.metadata import MANIFEST_NAME, dump_json
 from graphprep.model.schema import ColumnSchema, edge_type_text
 from graphprep.sample.flows import GrownFlow
 from graphprep.sample.manifest import FORMAT, VERSION, ShardEntry
@@ -93,22 +93,14 @@ class ShardWriter:
             )
         )
 
-    def finish(self, metadata: GraphMetadata, options: dict[str, Any], num_epochs: int, num_batches: int) -> None:
-        """Write the last shard and the manifest."""
+    def finish(self, parent: dict[str, Any], options: dict[str, Any], num_epochs: int, num_batches: int) -> None:
+        """Write the last shard and the manifest; ``parent`` describes the store."""
         self.flush()
         plan = self._asked.flows
-        schemas = [schema.checksum for schema in metadata.edge_schemas]
         value = {
             "format": FORMAT,
             "format_version": VERSION,
-            "store": {
-                "graph_name": metadata.graph_name,
-                "node_type": list(metadata.node_types),
-                "num_nodes_per_type": list(metadata.num_nodes_per_type),
-                "edge_type": list(map(edge_type_text, metadata.edge_types)),
-                "num_edges_per_type": list(metadata.num_edges_per_type),
-                "checksums": schemas,
-            },
+            "store": parent,
             "options": options,
             "direction": plan.direction,
             "block_types": [

@@ -7,6 +7,7 @@ import itertools
 import json
 import shutil
 from itertools import pairwise
+from pathlib import Path
 
 import fsspec
 import numpy as np
@@ -222,6 +223,18 @@ def test_an_order_that_is_there_already_is_not_stored(name, tmp_path):
         summary = graphprep.reorder(str(store), str(tmp_path / f"out-{number}"), by=by)
         assert read_store(tmp_path / f"out-{number}") == read_store(store)
         assert summary.notes == ()
+
+
+def test_a_file_by_typed_ids_is_told_where_these_do_not_follow_raw_ids(tmp_path):
+    store = tmp_path / "store"
+    graphprep.convert(Path(__file__).parents[2] / "sample_data/karate/karate.csv", store)
+    np.save(tmp_path / "scores.npy", np.arange(34))
+    words = "score:FILE is read by STORE's typed IDs, which were {}: FILE must be of that order"
+    by = f"score:{tmp_path}/scores.npy"
+    assert not any("FILE" in note for note in graphprep.reorder(store, tmp_path / "one", by=by).notes)
+    assert words.format("reordered by score") in graphprep.reorder(tmp_path / "one", tmp_path / "two", by=by).notes
+    graphprep.partition(store, tmp_path / "hashed", by="hash", partitions=2)
+    assert words.format("partitioned by hash") in graphprep.reorder(tmp_path / "hashed", tmp_path / "three", by=by).notes
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "bool", "float16", "float32", "float64"])

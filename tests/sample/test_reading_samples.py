@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ import graphprep
 from graphprep.model.errors import DataError, InvalidIdError, StorageError, UsageError
 
 FIELDS = ("layer_offsets", "node_mapping", "block_offsets", "sources", "indptr", "edge_mapping", "node_times", "edge_weights")
+SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
 CASES = {
     "homogeneous": ("homogeneous", {"fanouts": [4, 3]}),
     "parquet": ("homogeneous", {"fanouts": [4, 3], "format": "parquet"}),
@@ -262,3 +265,92 @@ def test_a_temporal_flow_is_that_of_the_files(tmp_path):
     for one, two in zip(graphprep.open_samples(tmp_path / "flows"), drawn, strict=True):
         assert one.arrays.node_times is not None
         assert_same(one, two)
+
+
+@pytest.fixture(scope="module")
+def karate(tmp_path_factory):
+    """Return a folder with a store ``a``, samples of it, ``flows``, and what makes other stores of the same edges."""
+    folder = tmp_path_factory.mktemp("karate")
+    lines = (SAMPLE_DATA / "karate" / "karate.csv").read_text().splitlines()
+    (folder / "turned.csv").write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
+
+    def convert(out, path=SAMPLE_DATA / "karate" / "karate.csv", **options):
+        graphprep.convert(path, folder / out, decoder_options={"weight_col": "weight"}, **options)
+        return folder / out
+
+    convert("a")
+    (folder / "seeds.txt").write_text("5\n16\n")
+    graphprep.sample(folder / "a", folder / "flows", seeds=f"{folder}/seeds.txt", full=2)
+    return folder, convert
+
+
+@pytest.mark.parametrize(
+    ("other", "kind"),
+    [
+        (lambda a, b, _: graphprep.reorder(a, b, by="degree"), "nodes of type '_N'"),
+        (lambda a, b, _: graphprep.partition(a, b, by="hash", partitions=2), "nodes of type '_N'"),
+        (lambda a, b, convert: convert(b, a.parent / "turned.csv"), "edges of type '_N:_E:_N'"),
+        (lambda a, b, convert: convert(b, a.parent / "turned.csv", partitions=2), "edges of type '_N:_E:_N'"),
+    ],
+    ids=["reordered", "hashed", "other edge IDs", "other edge IDs in parts"],
+)
+def test_a_graph_in_another_order_is_refused(karate, tmp_path, other, kind):
+    folder, convert = karate
+    other(folder / "a", tmp_path / "b", convert)
+    words = f"{tmp_path}/b: these are not samples of this store: its {kind} stand in another order"
+    with pytest.raises(DataError, match=re.escape(words)) as error:
+        graphprep.open_samples(folder / "flows", graph=tmp_path / "b")
+    assert error.value.fix == "name the store that was sampled, not one made of it or made anew, or sample this one"
+    flow = graphprep.open_samples(folder / "flows")[0]
+    with pytest.raises(DataError, match="in another order"):
+        flow.copy_from_parent(parent=graphprep.load(tmp_path / "b"))
+    of_a = graphprep.neighbor_sampling(graphprep.load(folder / "a"), [5], fanouts=[2])[0]
+    with pytest.raises(DataError, match="in another order"):
+        of_a.copy_from_parent(parent=graphprep.load(tmp_path / "b"))
+    with pytest.raises(DataError, match="in another order"):
+        of_a.append(graphprep.neighbor_sampling(graphprep.load(tmp_path / "b"), [5], fanouts=[2])[0])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda _, b, convert: convert(b),
+        lambda _, b, convert: convert(b, partitions=3),
+        lambda _, b, convert: convert(b, layout="csr"),
+        lambda _, b, convert: convert(b, layout="both", partitions=2),
+        lambda a, b, _: graphprep.split(a, b, "0.8/0.1/0.1", by="random"),
+    ],
+    ids=["again", "range partitions", "the other layout", "both", "with a split"],
+)
+def test_a_graph_in_the_same_order_is_taken(karate, tmp_path, other):
+    folder, convert = karate
+    other(folder / "a", tmp_path / "b", convert)
+    one, two = (graphprep.open_samples(folder / "flows", graph=store)[0] for store in (folder / "a", tmp_path / "b"))
+    assert one.flows[1, 2].data["weight"].tolist() == two.flows[1, 2].data["weight"].tolist()
+    flow = graphprep.open_samples(folder / "flows")[0]
+    flow.copy_from_parent(parent=graphprep.load(tmp_path / "b"))
+    assert flow.flows[1, 2].data["weight"].tolist() == one.flows[1, 2].data["weight"].tolist()
+
+
+def test_text_ids_are_bound_by_their_order(tmp_path):
+    (tmp_path / "edges.csv").write_text("src,dst\nann,bob\nbob,cid\ncid,dan\ndan,ann\n")
+    (tmp_path / "seeds.txt").write_text("ann\n")
+    names = {"format": "edges", "decoder_options": {"id_type": "string"}}
+    graphprep.convert(tmp_path / "edges.csv", tmp_path / "a", **names)
+    graphprep.sample(tmp_path / "a", tmp_path / "flows", seeds=f"{tmp_path}/seeds.txt", full=2, direction="both")
+    graphprep.convert(tmp_path / "edges.csv", tmp_path / "parts", partitions=2, **names)
+    graphprep.open_samples(tmp_path / "flows", graph=tmp_path / "parts")
+    graphprep.reorder(tmp_path / "a", tmp_path / "b", by="random")
+    with pytest.raises(DataError, match="nodes of type '_N' stand in another order"):
+        graphprep.open_samples(tmp_path / "flows", graph=tmp_path / "b")
+
+
+def test_samples_that_do_not_say_in_which_order_their_store_stood_are_opened_without_it(karate, tmp_path):
+    folder, _ = karate
+    shutil.copytree(folder / "flows", tmp_path / "flows")
+    value = manifest(folder / "flows")
+    del value["store"]["node_order"]
+    (tmp_path / "flows" / "manifest.json").write_text(json.dumps(value))
+    assert len(graphprep.open_samples(tmp_path / "flows")) == 1
+    with pytest.raises(DataError, match="their manifest lacks node_order, which says how its nodes are numbered"):
+        graphprep.open_samples(tmp_path / "flows", graph=folder / "a")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, overload
@@ -11,20 +9,17 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.derived.derive import derived_store
 from graphprep.graph.graph import Graph
 from graphprep.model.errors import InvalidIdError, UsageError
 from graphprep.model.ids import IdLike, as_ids
 from graphprep.model.options.checks import make_options
 from graphprep.model.options.sample import SampleOptions
 from graphprep.model.options.words import python_words
-from graphprep.model.protocols import QuietReporter
 from graphprep.model.shown.results import Card, Showable
 from graphprep.model.shown.texts import count
-from graphprep.rewrite.run import StoreRun
-from graphprep.rewrite.stored_edges import derive_needs
 from graphprep.sample.command import grow_all, open_blocks, too_large
 from graphprep.sample.flow.node_flow import NodeFlow
+from graphprep.sample.flow.parent import ready_store
 from graphprep.sample.flows import TooLargeError, grow_flows
 from graphprep.sample.plan import SampleAsked, plan_sample
 from graphprep.sample.rows import HeldRows
@@ -158,14 +153,5 @@ def _integers(given: IdLike, what: str) -> Ints:
 
 def _hold(graph: Graph, asked: SampleAsked, options: SampleOptions) -> tuple[list[HeldRows], int, int]:
     """Return the rows of all block types, mapped or in memory, how many bytes flows may take, and the number of threads."""
-    with contextlib.ExitStack() as stack:
-        run = StoreRun(graph.url, None, replace(options.run, device="cpu"), None, stack)
-        memory = run.plan_memory()
-        room = run.room(memory, graph.metadata)
-        run.ledger.begin("prepare", derive_needs(room))
-        narrow = copy.copy(graph.reader)
-        narrow.metadata = asked.metadata(graph.metadata)
-        ready = derived_store(narrow, asked.need(graph.metadata), run.storage, room, QuietReporter(), run.tmp_dir)
-        rows = [HeldRows(one) for one in open_blocks(asked, stack.enter_context(ready))]
-        run.finish()
-        return rows, memory.working_bytes, memory.threads
+    with ready_store(graph, asked, options.run) as (ready, memory):
+        return [HeldRows(one) for one in open_blocks(asked, ready)], memory.working_bytes, memory.threads

@@ -12,6 +12,7 @@ from graphprep.model.shown.results import Card, Showable
 from graphprep.model.shown.texts import count
 from graphprep.sample.flow.append import join_arrays
 from graphprep.sample.flow.columns import FlowColumns, ParentColumns, by_name
+from graphprep.sample.flow.parent import check_same
 from graphprep.sample.flow.structure import FlowStructure
 from graphprep.sample.flow.views import Flows, Layers, Part
 
@@ -67,10 +68,11 @@ class NodeFlow(FlowStructure, Showable):
         """
         if not self.num_layers or not other.num_layers:
             return other if other.num_layers else self
+        check_same(self.parent, other.parent, self.arrays.direction)
         for one in (self, other):
             if one.parent is None and one.columns is not None:
                 one._hold(one.columns)
-        made = NodeFlow(join_arrays(self.arrays, other.arrays), self.parent or other.parent)
+        made = NodeFlow(join_arrays(self.arrays, other.arrays), self.parent or other.parent, source=self.source or other.source)
         made.held.update(self.held)
         for (side, position, number, name), value in other.held.items():
             made.held[side, position + self.num_blocks, number, name] = value
@@ -84,11 +86,15 @@ class NodeFlow(FlowStructure, Showable):
         """Read columns of the parent for all layers and flows now, as copies that stay in ``data``.
 
         ``node_embed_names``: a list of names for each layer, ``edge_embed_names`` for each flow; ``all`` of them by default,
-        None for none. Raises UsageError where the flow has no parent, or for lists of another length.
+        None for none. Raises UsageError where the flow has no parent, or for lists of another length, DataError for a parent in
+        which other nodes or edges have the flow's IDs.
         """
+        check_same(self.parent, parent, self.arrays.direction)
         parent = parent or self.parent
         if parent is None:
             raise UsageError("the flow knows no parent", fix="pass parent=graphprep.load(store)")
+        if self.source is not None:
+            self.source.check_parent(parent)
         self.parent = parent
         sizes: dict[Side, int] = {"node": self.num_layers, "edge": self.num_blocks}
         for (side, total), names in zip(sizes.items(), (node_embed_names, edge_embed_names), strict=True):

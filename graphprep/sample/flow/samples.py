@@ -13,12 +13,13 @@ from urllib.parse import unquote
 import numpy as np
 
 from graphprep.graph.graph import Graph
-from graphprep.model.errors import DataError, StorageError, UsageError
-from graphprep.model.schema import ColumnSchema, edge_type_path, edge_type_text, path_name
+from graphprep.model.errors import StorageError, UsageError
+from graphprep.model.schema import ColumnSchema, edge_type_path, path_name
 from graphprep.model.shown.results import Card, Showable
 from graphprep.model.shown.texts import count
 from graphprep.sample.arrays import block_types
 from graphprep.sample.flow.node_flow import NodeFlow
+from graphprep.sample.flow.parent import check_parent
 from graphprep.sample.flow.shards import CopiedColumn, FlowTypes, Shard, read_shard
 from graphprep.sample.manifest import SamplesManifest, parse_manifest
 from graphprep.storage.faults import display_url
@@ -100,6 +101,7 @@ class SampleFiles:
         self.url = url
         self._storage = storage
         self._shards: OrderedDict[int, Shard] = OrderedDict()
+        self._checked: Graph | None = None
         manifest_url = storage.join(url, MANIFEST)
         if not storage.exists(manifest_url):
             raise StorageError(
@@ -134,7 +136,13 @@ class SampleFiles:
         """Read a flow."""
         shard = int(np.searchsorted(self._starts, number, side="right")) - 1
         arrays, columns = self._shard(shard).flow(number - self._starts[shard])
-        return NodeFlow(arrays, graph, columns if graph is None else None)
+        return NodeFlow(arrays, graph, columns if graph is None else None, self)
+
+    def check_parent(self, graph: Graph) -> None:
+        """Refuse a store whose IDs are not those of the samples."""
+        if graph is not self._checked:
+            check_parent(self.manifest.store, graph, self.manifest.direction)
+            self._checked = graph
 
     def _shard(self, number: int) -> Shard:
         if number not in self._shards:
@@ -158,30 +166,12 @@ def open_samples(
     """Open what ``graphprep sample`` wrote, as a sequence of ``NodeFlow``.
 
     ``graph`` is the store that was sampled, or its path: then flows have all of its columns, else those that were copied with
-    them. Raises StorageError where there are no samples, DataError where the store is another one.
+    them. Raises StorageError where there are no samples, DataError where the store is another one, or has the graph's nodes or
+    edges in another order.
     """
     source = SampleFiles(Storage(storage_options), os.fspath(path))
     if graph is not None and not isinstance(graph, Graph):
         graph = Graph(Storage(storage_options), os.fspath(graph))
     if graph is not None:
-        _check_parent(source, graph)
+        source.check_parent(graph)
     return Samples(source, graph, range(source.manifest.num_flows))
-
-
-def _check_parent(source: SampleFiles, graph: Graph) -> None:
-    """Refuse a store whose counts or edges are not those that the manifest names."""
-    metadata, stated = graph.metadata, source.manifest.store
-    found = {
-        "node_type": list(metadata.node_types),
-        "num_nodes_per_type": [graph.num_nodes(name) for name in metadata.node_types],
-        "edge_type": list(map(edge_type_text, metadata.edge_types)),
-        "num_edges_per_type": [graph.num_edges(name) for name in metadata.edge_types],
-        "checksums": [schema.checksum for schema in metadata.edge_schemas],
-    }
-    for name, value in found.items():
-        if stated.get(name) != value:
-            raise DataError(
-                f"these are not samples of this store: {name} was {stated.get(name)}, and is {value}",
-                place=display_url(graph.url),
-                fix="name the store that was sampled, or sample this one",
-            )

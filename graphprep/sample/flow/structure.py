@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,28 @@ _EMPTY = FlowArrays(
 )
 
 
+class FlowSource(Protocol):
+    """Files that flows are read from."""
+
+    def check_parent(self, graph: Graph) -> None:
+        """Refuse a store whose IDs are not those of the flows. Raises DataError."""
+
+
 class FlowStructure:
     """What ``NodeFlow`` knows of its structure: see there.
 
-    ``held``: columns that were set, by side, number of the layer or block, number of the type, and name.
+    ``held``: columns that were set, by side, number of the layer or block, number of the type, and name. ``source`` knows the
+    parent of a flow from files.
     """
 
-    def __init__(self, arrays: FlowArrays = _EMPTY, parent: Graph | None = None, columns: FlowColumns | None = None) -> None:
+    def __init__(
+        self,
+        arrays: FlowArrays = _EMPTY,
+        parent: Graph | None = None,
+        columns: FlowColumns | None = None,
+        source: FlowSource | None = None,
+    ) -> None:
+        self.source = source
         self.arrays = arrays
         self.parent = parent
         self.columns = ParentColumns(parent, arrays) if columns is None and parent is not None else columns
