@@ -78,5 +78,5 @@ def _digest(array: StoredArray) -> str:
         return array.entry.xxh3
     digest = xxh3_64(npy_header(array.dtype, array.shape))
     for start in range(0, array.shape[0], _STEP):
-        digest.update(np.ascontiguousarray(array.read(start, start + _STEP)))
+        digest.update(np.ascontiguousarray(array.read(start, start + _STEP)).data)
     return digest.hexdigest()

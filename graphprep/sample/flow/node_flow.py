@@ -68,11 +68,12 @@ class NodeFlow(FlowStructure, Showable):
         """
         if not self.num_layers or not other.num_layers:
             return other if other.num_layers else self
+        joined = join_arrays(self.arrays, other.arrays)
         check_same(self.parent, other.parent, self.arrays.direction)
         for one in (self, other):
             if one.parent is None and one.columns is not None:
                 one._hold(one.columns)
-        made = NodeFlow(join_arrays(self.arrays, other.arrays), self.parent or other.parent, source=self.source or other.source)
+        made = NodeFlow(joined, self.parent or other.parent, source=self.source or other.source)
         made.held.update(self.held)
         for (side, position, number, name), value in other.held.items():
             made.held[side, position + self.num_blocks, number, name] = value
