@@ -308,7 +308,7 @@ def test_a_graph_in_another_order_is_refused(karate, tmp_path, other, kind):
     with pytest.raises(DataError, match="in another order"):
         of_a.copy_from_parent(parent=graphprep.load(tmp_path / "b"))
     with pytest.raises(DataError, match="in another order"):
-        of_a.append(graphprep.neighbor_sampling(graphprep.load(tmp_path / "b"), [5], fanouts=[2])[0])
+        graphprep.create_full_node_flow(graphprep.load(tmp_path / "b"), 1, of_a.layer_parent_nid(0)).append(of_a)
 
 
 @pytest.mark.parametrize(
