@@ -175,7 +175,7 @@ def run_graphprep(args: list[str], stdin: bytes, stdout: io.BytesIO, stderr: io.
     """Run the command line inside this process, as on a terminal of 80 columns that nobody looks at."""
     from graphprep.cli import progress
     from graphprep.cli.main import run
-    from graphprep.model import compilation
+    from graphprep.model.shown import compilation
 
     streams = {}
     for name, raw in (("stdout", stdout), ("stderr", stderr)):

@@ -580,10 +580,125 @@ def test_relations_become_one(tmp_path):
             assert {key: value for key, value in own.items() if key in row} == {key: row[key] for key in own if key in row}
 
 
+@pytest.fixture
+def relations(tmp_path):
+    """Users and items: a and b between users, a alone to items, and a+b between users under that very name."""
+    rows = {
+        ("u", "a", "u"): [(0, 1), (1, 2)],
+        ("u", "b", "u"): [(2, 0), (0, 1)],
+        ("u", "a", "i"): [(0, 0), (2, 1)],
+        ("u", "a+b", "u"): [(1, 0)],
+        ("u", "c", "i"): [(1, 1)],
+    }
+    for number, edges in enumerate(rows.values()):
+        (tmp_path / f"{number}.csv").write_text("src,dst\n" + "".join(f"{u},{v}\n" for u, v in edges))
+    tables = {name: tmp_path / f"{number}.csv" for number, name in enumerate(rows)}
+    graphprep.convert(edges=tables, out=tmp_path / "store", partitions=2)
+    return tmp_path / "store", rows
+
+
+def test_a_relation_of_the_joined_name_is_not_joined_silently(relations, tmp_path):
+    store, rows = relations
+    with pytest.raises(UsageError, match="flatten: there is an edge type 'u:a\\+b:u' already"):
+        graphprep.transform(str(store), str(tmp_path / "out"), "flatten a b")
+    assert not (tmp_path / "out").exists()
+    found, _ = transformed(store, tmp_path, "flatten a+b b")  # its name is a+b+b
+    assert ("u", "a+b+b", "u") in found.edges
+    assert found.edges["u", "a", "u"] == [(u, v, {}) for u, v in rows["u", "a", "u"]]
+    found, _ = transformed(store, tmp_path, "flatten a", overwrite=True)
+    assert [row[2] for row in found.edges["u", "a", "i"]] == [{"edge_type": "u:a:i", "edge_id": at} for at in range(2)]
+
+
+def test_a_pair_of_types_with_one_of_the_relations_says_so_too(relations, tmp_path):
+    store, rows = relations
+    summary = graphprep.transform(str(store), str(tmp_path / "some"), "flatten b a")
+    assert summary.notes == ("flatten makes an edge type for each pair of node types: 2; --into NAME makes one of all",)
+    found = Naive(tmp_path / "some")
+    wanted = [(*edge, {"edge_type": "u:a:i", "edge_id": at}) for at, edge in enumerate(rows["u", "a", "i"])]
+    assert found.edges["u", "b+a", "i"] == wanted
+    assert [row[:2] for row in found.edges["u", "b+a", "u"]] == rows["u", "a", "u"] + rows["u", "b", "u"]
+    assert found.edges["u", "c", "i"] == [(1, 1, {})]
+
+
+def test_relations_become_one_type_between_nodes_of_one(relations, tmp_path):
+    store, rows = relations
+    summary = graphprep.transform(str(store), str(tmp_path / "out"), "flatten a b", into="a+b")
+    assert summary.notes == ("--into: edge types that are not named are left out: u:a+b:u, u:c:i",)
+    found, before = Naive(tmp_path / "out"), graphprep.load(str(store))
+    assert list(found.edges) == [("_N", "a+b", "_N")]
+    assert len(found.nodes["_N"]) == before.num_nodes()
+    homo = graphprep.IDConverter(before.metadata)
+    raw = {name: {one: at for at, one in enumerate(before.ids(name).tolist())} for name in before.node_types}
+    wanted = [
+        (homo.nid_het2hom(t[0], raw[t[0]][u]), homo.nid_het2hom(t[2], raw[t[2]][v]), {"edge_type": ":".join(t), "edge_id": at})
+        for t in before.edge_types
+        if t[1] in ("a", "b")
+        for at, (u, v) in enumerate(rows[t])
+    ]
+    assert sorted(found.edges["_N", "a+b", "_N"], key=str) == sorted(wanted, key=str)
+    with pytest.raises(UsageError, match="--into does nothing without flatten"):
+        graphprep.transform(str(store), str(tmp_path / "no"), "reverse", into="x")
+    assert run(["transform", str(store), str(tmp_path / "line"), "flatten", "a", "b", "--into", "a+b", "--quiet"]) == 0
+    assert read_store(tmp_path / "line") == read_store(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("words", "taken"),
+    [
+        ("to-simple count", ("count",)),
+        ("to-homogeneous", ("node_type", "node_id", "edge_type", "edge_id")),
+        ("flatten to", ("edge_type", "edge_id")),
+        ("reverse flatten to", ("edge_type", "edge_id")),
+    ],
+)
+def test_columns_of_the_user_are_not_replaced(words, taken, tmp_path):
+    """Each that an operation would make is refused where it is there, and is called as --as says."""
+    for name in taken:
+        nodes, edges = {"id": [0, 1]}, {"src": [0, 0, 1], "dst": [1, 1, 0]}
+        (nodes if name.startswith("node") else edges)[name] = [7, 8, 9][: 2 if name.startswith("node") else 3]
+        made = {"nodes": {"n": pa.table(nodes)}, "edges": {("n", "to", "n"): pa.table(edges)}}
+        graphprep.convert(**made, out=tmp_path / "store", overwrite=True)
+        with pytest.raises(UsageError, match=f"has a column '{name}' already\n  fix: .* --as {name}=NAME"):
+            graphprep.transform(tmp_path / "store", tmp_path / "no", words)
+        dropped, _ = transformed(tmp_path / "store", tmp_path, f"drop-columns {name} {words}", overwrite=True)
+        found, graph = transformed(tmp_path / "store", tmp_path, words, as_=f"{name}=other%3D", overwrite=True)
+        owner = graph.node_types[0] if name.startswith("node") else graph.edge_types[0]
+        rows, plain = ((some.nodes if name.startswith("node") else some.edges)[owner] for some in (found, dropped))
+        assert [row[-1]["other="] for row in rows] == [row[-1][name] for row in plain]
+        assert {row[-1][name] for row in rows} <= {7, 8, 9}
+
+
+@pytest.mark.parametrize(
+    ("words", "names", "message"),
+    [
+        ("to-simple", "n", "--as: 'n' is the name of no single column\n  fix: leave --as out"),
+        ("to-homogeneous", "n", "--as: 'n' is the name of no single column\n  fix: write COLUMN=NAME; COLUMN is one of"),
+        ("to-simple count", "edge_id=n", "--as: no column 'edge_id' is made\n  fix: write COLUMN=NAME; COLUMN is one of count"),
+        ("to-simple count", ("n", "m"), "--as: column 'count' needs one name"),
+        ("flatten knows", "edge_id=edge_type", "--as: two columns are to be called 'edge_type'"),
+    ],
+)
+def test_names_of_columns_that_nothing_makes(words, names, message, tmp_path):
+    with pytest.raises(UsageError, match=message):
+        graphprep.transform(str(STORES["karate_csv"]), str(tmp_path / "out"), words, as_=names)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_line_names_columns(tmp_path):
+    assert run(["transform", str(STORES["karate_csv"]), str(tmp_path / "out"), "to-simple", "count", "--as", "times"]) == 0
+    found = Naive(tmp_path / "out")
+    assert {row[2]["times"] for rows in found.edges.values() for row in rows} == {1}
+
+
 def test_one_type_becomes_one_again(tmp_path):
-    """The columns that say which type it was are those of the last time."""
-    found, _ = transformed(STORES[SHOP], tmp_path, "to-homogeneous to-homogeneous")
-    assert {row["node_type"] for _, row in found.nodes["_N"]} == {"_N"}
+    """The columns that say which type it was are those of the first time, or of the second under other names."""
+    with pytest.raises(UsageError, match="'_N' has a column 'node_type' already"):
+        graphprep.transform(str(STORES[SHOP]), str(tmp_path / "no"), "to-homogeneous to-homogeneous")
+    graphprep.transform(str(STORES[SHOP]), str(tmp_path / "one"), "to-homogeneous")
+    names = [f"{name}=other_{name}" for name in ("node_type", "node_id", "edge_type", "edge_id")]
+    found, _ = transformed(tmp_path / "one", tmp_path, "to-homogeneous", as_=names)
+    assert {row["other_node_type"] for _, row in found.nodes["_N"]} == {"_N"}
+    assert {row["node_type"] for _, row in found.nodes["_N"]} == set(graphprep.load(str(STORES[SHOP])).node_types)
 
 
 @pytest.mark.parametrize("piece", [7, 1 << 16])

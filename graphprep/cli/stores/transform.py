@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -27,6 +27,18 @@ class OutputFlags:
         Literal["compact", "preserved"],
         _of_store("Where nodes go: the IDs of the others close up (compact), or all nodes stay and only edges go (preserved)."),
     ] = "compact"
+    into: Annotated[
+        str | None,
+        _of_store("flatten makes one edge type of this name, all nodes of one type, as to-homogeneous does.", metavar="NAME"),
+    ] = None
+    as_: Annotated[
+        list[str],
+        _of_store(
+            "Call a column that an operation makes NAME; COLUMN says which, where it makes several. Repeatable.",
+            "--as",
+            metavar="[COLUMN=]NAME",
+        ),
+    ] = field(default_factory=list)
     maps: Annotated[
         str | None,
         _of_store(

@@ -22,6 +22,7 @@ T = TypeVar("T")
 _hints = functools.cache(get_type_hints)
 
 _FLAGS = {
+    "as_": "--as",
     "edge_ids": "edge_ids",  # the flag says the opposite
     "labels": "--label",
     "splits": "--split",

@@ -23,6 +23,7 @@ DECODER_OPTIONS = (
     *("default_removed_at", "id_col", "type_col", "id_space", "null", "escape", "comment"),
 )
 _NAMES = {
+    "as": "as_",
     "category": "categories",
     "column": "columns",
     "copy-column": "copy_columns",
@@ -67,6 +68,7 @@ _CHOICES = {
     "input-layout": "coo|csr|csc",
     "header": "auto|yes|no",
     "missing": "error|skip|mark",
+    "other-types": "keep|drop",
     "index-dtype": "auto|int32|int64",
     "weight-dtype": "float32|float64",
     "array-shape": "2xe|ex2",

@@ -18,7 +18,8 @@ from graphprep.model.options.transform import TransformOptions, TransformSummary
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import ColumnSchema, edge_type_path, edge_type_text, path_name
 from graphprep.rewrite.run import StoreRun, array_bytes, lies_in, refuse_same, room_for
-from graphprep.rewrite.transform.operations import OPERATIONS, Step, parse_operations
+from graphprep.rewrite.transform.names import MadeNames
+from graphprep.rewrite.transform.operations import OPERATIONS, Step, parse_operations, read_names
 from graphprep.rewrite.transform.recipe import EdgeRecipe, Ints, Recipe, as_it_is, count_up, slices
 from graphprep.rewrite.transform.views import WithoutNegatives
 from graphprep.rewrite.transform.write import PARENT, RecipeWriter
@@ -53,6 +54,7 @@ def transform(
     """
     options = options or TransformOptions()
     operations = parse_operations(words)
+    names = read_names(operations, options.as_, options.into)
     with contextlib.ExitStack() as stack:
         run = StoreRun(store, out, options.run, reporter, stack)
         refuse_same(store, out)
@@ -74,6 +76,7 @@ def transform(
             run.reporter,
             lambda: run.provenance(inputs, operations=[" ".join([name, *arguments]) for name, arguments in operations]),
             run.check_source,
+            names,
         )
         metadata = chain.run(operations, writer)
         if maps is not None and chain.maps is not None:
@@ -134,8 +137,10 @@ class _Chain:
         reporter: Reporter,
         provenance: Callable[[], object],
         check_source: Callable[[], None] | None = None,
+        names: MadeNames | None = None,
     ) -> None:
         self._check_source = check_source
+        self._names = names or MadeNames()
         self._storage = storage
         self._store = store
         self._room = room
@@ -166,7 +171,16 @@ class _Chain:
                         break
                     name, arguments = left.pop(0)
                     store = WithoutNegatives(self._store) if OPERATIONS[name].fresh else self._store
-                    step = Step(store, self._storage, recipe, room, self._options.ids == "compact", self.maps is not None)
+                    step = Step(
+                        store,
+                        self._storage,
+                        recipe,
+                        room,
+                        self._options.ids == "compact",
+                        self.maps is not None,
+                        self._names,
+                        self._options.into,
+                    )
                     recipe = OPERATIONS[name].apply(step, arguments)
                     self.notes += step.notes
                 recipe = self._without_negatives(recipe, whole)

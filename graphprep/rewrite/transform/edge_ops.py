@@ -18,6 +18,7 @@ from graphprep.engine.local import map_ordered
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import ColumnSchema, EdgeType, edge_type_text
 from graphprep.rewrite.stored_edges import bucket_bytes, make_buckets
+from graphprep.rewrite.transform.names import MadeNames
 from graphprep.rewrite.transform.recipe import (
     NO_ROW,
     EdgeRecipe,
@@ -174,7 +175,9 @@ class Groups:
     sizes: Ids
 
 
-def to_simple(store: StoredArrays, recipe: Recipe, room: Workspace, merge: Merge, *, with_maps: bool) -> Recipe:
+def to_simple(
+    store: StoredArrays, recipe: Recipe, room: Workspace, merge: Merge, *, with_maps: bool, names: MadeNames | None = None
+) -> Recipe:
     """Make one edge of those that have the same ends and type, in the place of the first of them.
 
     Its columns are those of the first (``last``: of the last) of them; ``sum`` and ``max`` are taken of dense columns of
@@ -186,7 +189,9 @@ def to_simple(store: StoredArrays, recipe: Recipe, room: Workspace, merge: Merge
         groups = group_edges(store, one, room, merge, with_first=with_maps or merge in ("sum", "max"))
         kept: Ids = positions(groups.is_first, room.scratch, narrow(one.size))
         new_ids = _new_ids(groups.first, kept, room.scratch)
-        made = _merged(store, one, merge, new_ids, kept, groups, room)
+        made = list(_merged(store, one, merge, new_ids, kept, groups, room))
+        if merge == "count":
+            made = [_counted(store, recipe, one, kept, groups, names or MadeNames(), room.scratch)]
         simple = one.take(kept, room.scratch)
         if merge == "last" and one.rows is not None:
             simple = replace(simple, rows=take(one.rows, take(groups.last, kept, room.scratch), room.scratch))
@@ -279,14 +284,22 @@ def sorted_edges(
         runs.buckets.runs.close()
 
 
+def _counted(
+    store: StoredArrays, recipe: Recipe, edges: EdgeRecipe, kept: Ids, groups: Groups, names: MadeNames, scratch: Scratch
+) -> MadeColumn:
+    """Return the column that says of how many edges each one is made."""
+    edge_type = store.metadata.edge_types[edges.number]
+    columns = store.metadata.edge_schemas[edges.number].columns
+    there = [column for column in columns if (edge_type, column.name) not in recipe.dropped]
+    counts = scratch.zeros(kept.size, np.int64)
+    for at in slices(kept.size):
+        counts[at] = groups.sizes[kept[at]]
+    return MadeColumn(ColumnSchema(names.of(COUNT, edge_type_text(edges.edge_type), there), "dense", "int64"), counts)
+
+
 def _merged(
     store: StoredArrays, edges: EdgeRecipe, merge: Merge, new_ids: Ids, kept: Ids, groups: Groups, room: Workspace
 ) -> Iterator[MadeColumn]:
-    if merge == "count":
-        counts = room.scratch.zeros(kept.size, np.int64)
-        for at in slices(kept.size):
-            counts[at] = groups.sizes[kept[at]]
-        yield MadeColumn(ColumnSchema(COUNT, "dense", "int64"), counts)
     if merge not in ("sum", "max") or edges.rows is None:
         return
     whole, edge_type = WholeStore(store), store.metadata.edge_types[edges.number]

@@ -15,6 +15,7 @@ from graphprep.edges.moves import Workspace
 from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.schema import NeighborOrder, edge_type_text
 from graphprep.rewrite.transform import edge_ops, node_ops, select, views
+from graphprep.rewrite.transform.names import MadeNames, parse_names
 from graphprep.rewrite.transform.recipe import EdgeRecipe, Ids, Ints, Recipe
 from graphprep.rewrite.transform.select import Owner, edge_owner, node_owner
 from graphprep.storage.read.npy import parse_npy_header
@@ -29,7 +30,8 @@ Mask = NDArray[np.bool_]
 class Step:
     """What an operation works with: a store and what is made of it so far. ``compact``: IDs close up where nodes go.
 
-    ``with_maps``: merged edges are to be found again by their old IDs. ``notes`` are sentences for the user.
+    ``with_maps``: merged edges are to be found again by their old IDs. ``names`` are those of columns that are made,
+    ``into`` that of the edge type that ``flatten`` makes. ``notes`` are sentences for the user.
     """
 
     store: StoredArrays
@@ -38,18 +40,24 @@ class Step:
     room: Workspace
     compact: bool
     with_maps: bool = False
+    names: MadeNames = field(default_factory=MadeNames)
+    into: str | None = None
     notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation of ``transform``: what it is called with, and what it does. ``fresh``: it takes a store as it is written."""
+    """An operation of ``transform``: what it is called with, and what it does. ``fresh``: it takes a store as it is written.
+
+    ``makes`` are the columns that it adds.
+    """
 
     usage: str
     least: int
     most: int
     apply: Callable[[Step, Sequence[str]], Recipe]
     fresh: bool = False
+    makes: tuple[str, ...] = ()
 
 
 def parse_operations(words: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
@@ -72,6 +80,20 @@ def parse_operations(words: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
     return [(name, tuple(arguments)) for name, arguments in found]
 
 
+def read_names(operations: Sequence[tuple[str, tuple[str, ...]]], words: Sequence[str], into: str | None) -> MadeNames:
+    """Return the names of the columns that operations make. Raises UsageError, also for an ``into`` that nothing takes."""
+    given = {name for name, _ in operations}
+    if into is not None and "flatten" not in given:
+        raise UsageError("--into does nothing without flatten", fix="leave it out")
+    if into == "":
+        raise UsageError("the edge type has no name", place="--into", fix="name the edge type that flatten makes")
+    made: list[str] = []
+    for name, arguments in operations:
+        if name != "to-simple" or "count" in arguments:
+            made += OPERATIONS["to-homogeneous" if name == "flatten" and into is not None else name].makes
+    return parse_names(words, list(dict.fromkeys(made)))
+
+
 def _choice(name: str, value: str, known: Sequence[str]) -> Any:
     if value not in known:
         raise UsageError(f"{value!r} means nothing to {name}", fix=one_of(known))
@@ -92,7 +114,7 @@ def _symmetrize(step: Step, arguments: Sequence[str]) -> Recipe:
 
 def _to_simple(step: Step, arguments: Sequence[str]) -> Recipe:
     merge = _choice("to-simple", arguments[0] if arguments else "first", get_args(edge_ops.Merge))
-    return edge_ops.to_simple(step.store, step.recipe, step.room, merge, with_maps=step.with_maps)
+    return edge_ops.to_simple(step.store, step.recipe, step.room, merge, with_maps=step.with_maps, names=step.names)
 
 
 def _node_subgraph(step: Step, arguments: Sequence[str]) -> Recipe:
@@ -257,15 +279,25 @@ def _drop_columns(step: Step, arguments: Sequence[str]) -> Recipe:
 
 
 def _to_homogeneous(step: Step, arguments: Sequence[str]) -> Recipe:
-    recipe, left = views.to_homogeneous(step.store, step.room, step.recipe.layouts)
-    return _noted(step, recipe, left)
+    return _noted(step, *views.to_homogeneous(step.store, step.room, step.recipe.layouts, step.names))
 
 
 def _flatten(step: Step, arguments: Sequence[str]) -> Recipe:
-    known = {relation for _, relation, _ in step.store.metadata.edge_types}
-    for name in arguments:
+    metadata, layouts = step.store.metadata, step.recipe.layouts
+    relations = list(dict.fromkeys(arguments))
+    known = {relation for _, relation, _ in metadata.edge_types}
+    for name in relations:
         _choice("flatten", name, sorted(known))
-    return _noted(step, *views.flatten(step.store, arguments, step.room, step.recipe.layouts))
+    if step.into is not None:
+        others = [name for name in metadata.edge_types if name[1] not in relations]
+        if others:
+            step.notes.append(f"--into: edge types that are not named are left out: {', '.join(map(edge_type_text, others))}")
+        edge_type = (views.HOMO, step.into, views.HOMO)
+        return _noted(step, *views.to_homogeneous(step.store, step.room, layouts, step.names, edge_type, relations))
+    pairs = {(src, dst) for src, relation, dst in metadata.edge_types if relation in relations}
+    if len(pairs) > 1:
+        step.notes.append(f"flatten makes an edge type for each pair of node types: {len(pairs)}; --into NAME makes one of all")
+    return _noted(step, *views.flatten(step.store, relations, step.room, layouts, step.names))
 
 
 def _noted(step: Step, recipe: Recipe, left: Sequence[str]) -> Recipe:
@@ -289,13 +321,14 @@ def _metagraph(step: Step, arguments: Sequence[str]) -> Recipe:
 
 _SELECTION = "[TYPE=]FILE | [TYPE:]@COLUMN[=VALUE] …"
 _MANY = 1 << 30
+_NODE_OF, _EDGE_OF = ("node_type", "node_id"), ("edge_type", "edge_id")
 OPERATIONS = {
     "reverse": Operation("", 0, 0, lambda step, _: edge_ops.reverse(step.recipe)),
     "transpose": Operation("", 0, 0, lambda step, _: edge_ops.reverse(step.recipe)),
     "add-reverse": Operation("", 0, 0, lambda step, _: edge_ops.add_reverse(step.recipe)),
     "to-bidirected": Operation("", 0, 0, lambda step, _: _symmetrize(step, ("keep",))),
     "symmetrize": Operation("[sum|max|keep]", 0, 1, _symmetrize),
-    "to-simple": Operation("[first|last|sum|max|count]", 0, 1, _to_simple),
+    "to-simple": Operation("[first|last|sum|max|count]", 0, 1, _to_simple, makes=(edge_ops.COUNT,)),
     "self-loops": Operation("drop|add|keep", 1, 1, _self_loops),
     "node-subgraph": Operation(_SELECTION, 1, _MANY, _node_subgraph),
     "edge-subgraph": Operation(_SELECTION, 1, _MANY, _edge_subgraph),
@@ -303,8 +336,8 @@ OPERATIONS = {
     "filter": Operation("'[TYPE:] EXPRESSION'", 1, 1, _filter),
     "filter-degree": Operation("MIN:MAX", 1, 1, _filter_degree),
     "largest-component": Operation("", 0, 0, _largest_component),
-    "to-homogeneous": Operation("", 0, 0, _to_homogeneous, fresh=True),
-    "flatten": Operation("RELATION …", 1, _MANY, _flatten, fresh=True),
+    "to-homogeneous": Operation("", 0, 0, _to_homogeneous, fresh=True, makes=(*_NODE_OF, *_EDGE_OF)),
+    "flatten": Operation("RELATION …", 1, _MANY, _flatten, fresh=True, makes=_EDGE_OF),
     "line-graph": Operation("[no-backtracking]", 0, 1, _line_graph, fresh=True),
     "metagraph": Operation("", 0, 0, _metagraph, fresh=True),
     "layout": Operation("csc|csr|both", 1, 1, _layout),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.edges.moves import Workspace
-from graphprep.model.errors import DataError
+from graphprep.model.errors import DataError, UsageError
 from graphprep.model.ids import PartSpace, TypeNames
 from graphprep.model.metadata import ArrayEntry, GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeType, EdgeTypeSchema, NodeTypeSchema, edge_type_text
 from graphprep.rewrite.transform.edge_ops import sorted_edges
+from graphprep.rewrite.transform.names import MadeNames
 from graphprep.rewrite.transform.recipe import EdgeRecipe, Ids, Ints, MadeColumn, NodeRecipe, Recipe, narrow, read_edges, slices
 from graphprep.store.items import FIX, StoredArray, StoredArrays
 from graphprep.store.paths import ColumnPaths, LayoutPaths, NodePaths, edge_folder, node_folder
@@ -165,30 +166,37 @@ def _coded(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
 # ---- homogeneous and flattened stores
 
 
-def to_homogeneous(store: StoredArrays, room: Workspace, layouts: Any) -> tuple[Recipe, list[str]]:
-    """Make one node type and one edge type of all, as DGL's ``to_homogeneous`` does.
+def to_homogeneous(
+    store: StoredArrays,
+    room: Workspace,
+    layouts: Any,
+    names: MadeNames,
+    edge_type: EdgeType = HOMO_EDGE,
+    relations: Sequence[str] | None = None,
+) -> tuple[Recipe, list[str]]:
+    """Make one node type and one edge type of all, as DGL's ``to_homogeneous`` does; of edges, with these relations alone.
 
     Raw IDs are the homogeneous IDs: type after type. Columns tell ``node_type``, ``node_id`` (the typed ID), ``edge_type``
     and ``edge_id``; of other columns those stay that all types have. Returns also what was left.
     """
     old, made = store.metadata, {}
     columns, left = common_columns(old.node_schemas)
-    columns = tuple(column for column in columns if column.name not in ("node_type", "node_id"))
+    kind_name, id_name = (names.of(name, HOMO, columns) for name in ("node_type", "node_id"))
     nodes = TypeGroup(HOMO, tuple(range(len(old.node_types))), columns)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(old.num_nodes_per_type)])
     categories, codes = _coded(old.node_types)
+    own = (
+        ColumnSchema(kind_name, "dense", "int64", categories=categories),
+        ColumnSchema(id_name, "dense", "int64"),
+    )
     for part in range(old.num_parts):
         sizes = [counts[part] for counts in old.num_nodes_per_chunk]
         firsts = [sum(counts[:part]) for counts in old.num_nodes_per_chunk]
         typed = np.concatenate([np.zeros(0, np.int64), *(np.arange(a, a + n) for a, n in zip(firsts, sizes, strict=True))])
         kinds = np.repeat(np.arange(len(sizes)), sizes)
-        made[part, f"{nodes.folder}/data/node_type.npy"] = codes[kinds]
-        made[part, f"{nodes.folder}/data/node_id.npy"] = typed
+        for column, values in zip(own, (codes[kinds], typed), strict=True):
+            made[part, f"{nodes.folder}/{column.path}.npy"] = values
         made[part, NodePaths(nodes.folder).raw_ids] = typed + offsets[kinds]
-    own = (
-        ColumnSchema("node_type", "dense", "int64", categories=categories),
-        ColumnSchema("node_id", "dense", "int64"),
-    )
     metadata = replace(
         old,
         node_types=(HOMO,),
@@ -199,47 +207,64 @@ def to_homogeneous(store: StoredArrays, room: Workspace, layouts: Any) -> tuple[
     if old.num_parts == 1:
         metadata = replace(metadata, node_schemas=(NodeTypeSchema("identity", (*columns, *own)),))
     space = PartSpace.of(TypeNames.of_nodes(old.node_types), old.num_nodes_per_chunk, old.num_parts, "node")
-    groups = [(HOMO_EDGE, tuple(range(len(old.edge_types))))] if old.edge_types else []
-    return _join_edges(store, metadata, [nodes], groups, made, room, layouts, left, space)
+    chosen = tuple(at for at, (_, name, _) in enumerate(old.edge_types) if relations is None or name in relations)
+    groups = {edge_type: chosen} if chosen else {}
+    return _join_edges(store, metadata, [nodes], groups, {edge_type}, made, room, layouts, left, space, names)
 
 
-def flatten(store: StoredArrays, relations: Sequence[str], room: Workspace, layouts: Any) -> tuple[Recipe, list[str]]:
-    """Make one edge type of those with these relations, for each pair of node types; its relation is ``a+b``."""
-    old = store.metadata
+def flatten(
+    store: StoredArrays, relations: Sequence[str], room: Workspace, layouts: Any, names: MadeNames
+) -> tuple[Recipe, list[str]]:
+    """Make one edge type of those with these relations, for each pair of node types; its relation is ``a+b``.
+
+    Raises UsageError where another relation is called so.
+    """
+    old, relation = store.metadata, "+".join(relations)
     groups: dict[EdgeType, list[int]] = {}
-    for number, (src, relation, dst) in enumerate(old.edge_types):
-        name = (src, "+".join(relations) if relation in relations else relation, dst)
-        groups.setdefault(name, []).append(number)
-    named = [(name, tuple(numbers)) for name, numbers in groups.items()]
-    return _join_edges(store, old, [], named, {}, room, layouts, [], None)
+    for number, (src, name, dst) in enumerate(old.edge_types):
+        if name == relation and name not in relations:
+            raise UsageError(
+                f"there is an edge type {edge_type_text(old.edge_types[number])!r} already",
+                place="flatten",
+                fix=f"name {relation} among the relations, too, or make one edge type of a name of yours, with --into NAME",
+            )
+        groups.setdefault((src, relation if name in relations else name, dst), []).append(number)
+    flat = {name for name in groups if name[1] == relation}
+    named = {name: tuple(numbers) for name, numbers in groups.items()}
+    return _join_edges(store, old, [], named, flat, {}, room, layouts, [], None, names)
 
 
 def _join_edges(
     store: StoredArrays,
     metadata: GraphMetadata,
     nodes: list[TypeGroup],
-    named: Sequence[tuple[EdgeType, tuple[int, ...]]],
+    named: Mapping[EdgeType, tuple[int, ...]],
+    told: Collection[EdgeType],
     made: dict[tuple[int, str], NDArray[Any]],
     room: Workspace,
     layouts: Any,
     left: list[str],
     space: PartSpace | None,
+    names: MadeNames,
 ) -> tuple[Recipe, list[str]]:
-    """Join the edge types of each group; nodes get their part IDs of ``space``, None: they stay as they are."""
+    """Join the edge types of each group; nodes get their part IDs of ``space``, None: they stay as they are.
+
+    Columns of those in ``told`` say of which type each edge was, and its edge ID there.
+    """
     old, groups = store.metadata, list(nodes)
     recipes: list[EdgeRecipe] = []
     schemas: list[EdgeTypeSchema] = []
     counts: list[tuple[int, ...]] = []
-    for name, numbers in named:
+    for name, numbers in named.items():
         columns, others = common_columns([old.edge_schemas[number] for number in numbers])
         own: tuple[ColumnSchema, ...] = ()
-        if len(numbers) > 1 or space is not None:
-            columns = tuple(column for column in columns if column.name not in ("edge_type", "edge_id"))
+        if name in told:
+            kind_name, id_name = (names.of(one, edge_type_text(name), columns) for one in ("edge_type", "edge_id"))
             left += others
             categories, codes = _coded([edge_type_text(old.edge_types[number]) for number in numbers])
             own = (
-                ColumnSchema("edge_type", "dense", "int64", categories=categories),
-                ColumnSchema("edge_id", "dense", "int64"),
+                ColumnSchema(kind_name, "dense", "int64", categories=categories),
+                ColumnSchema(id_name, "dense", "int64"),
             )
         group = TypeGroup(name, numbers, columns)
         groups.append(group)
@@ -259,7 +284,7 @@ def _join_edges(
         counts.append(tuple(map(sum, zip(*(old.num_edges_per_chunk[number] for number in numbers), strict=True))))
     metadata = replace(
         metadata,
-        edge_types=tuple(name for name, _ in named),
+        edge_types=tuple(named),
         num_edges_per_chunk=tuple(counts),
         edge_schemas=tuple(schemas),
     )
