@@ -110,6 +110,13 @@ class GraphFlags:
             default=False,
         ),
     ] = None
+    missing_time: Annotated[
+        str,
+        _of_graph(
+            "pyg, graphbolt, deepgnn: edges without a time, where samplers draw by it: refuse them, drop them, or their time.",
+            metavar="refuse|drop|TIME",
+        ),
+    ] = "refuse"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,6 +156,13 @@ class LastStageFlags:
             default=False,
         ),
     ] = None
+    missing_time: Annotated[
+        str,
+        _of_export(
+            "Edges without a time, for targets whose samplers draw by it: refuse them, drop them, or their time.",
+            metavar="refuse|drop|TIME",
+        ),
+    ] = "refuse"
 
     def folders(self, out: str) -> list[tuple[str, str]]:
         """Return targets and where their files go.
@@ -158,8 +172,9 @@ class LastStageFlags:
         from graphprep.model.errors import UsageError
 
         if not self.export:
-            if self.drop_unsupported or self.message_edges:
-                name = "--drop-unsupported" if self.drop_unsupported else "--message-edges"
+            given = {"--drop-unsupported": self.drop_unsupported, "--message-edges": self.message_edges}
+            given["--missing-time"] = self.missing_time != "refuse"
+            if name := next((name for name, is_given in given.items() if is_given), ""):
                 raise UsageError(f"{name} is of --export, which is not given", fix="leave it out, or give both")
             return []  # and nothing of exporters is loaded
         from graphprep.exporters.registry import find_exporter
@@ -176,7 +191,11 @@ class LastStageFlags:
         from graphprep.model.export import ExportOptions
 
         return ExportOptions(
-            drop_unsupported=self.drop_unsupported, message_edges=self.message_edges, overwrite=overwrite, run=run
+            drop_unsupported=self.drop_unsupported,
+            message_edges=self.message_edges,
+            missing_time=self.missing_time,
+            overwrite=overwrite,
+            run=run,
         )
 
 

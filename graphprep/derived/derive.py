@@ -133,7 +133,7 @@ class _Maker:
         if not numbers:
             return ready
         files = DerivedFiles(self._storage, self._open(), "messages", metadata.num_parts)
-        return MessageEdgeFilter(ready, files, need.message_edges, self._room, self._reporter).write(numbers)
+        return MessageEdgeFilter(ready, files, need, self._room, self._reporter).write(numbers)
 
     def make_edges(self, ready: DerivedStore, need: StoreNeed) -> None:
         """Make layouts, and columns in the order of a layout."""

@@ -1,4 +1,4 @@
-"""The edges that messages pass over: those of a type without the parts of its split that are held out."""
+"""The edges that messages pass over: those of a type without the parts of its split that are held out, and with a time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.columns.roles import PART_NAMES
+from graphprep.derived.need import has_split
 from graphprep.derived.store import DerivedFiles, DerivedStore
 from graphprep.edges.build import settle_index_dtype
 from graphprep.edges.moves import Workspace
-from graphprep.model.export import HELD_OUT, MessageEdges
+from graphprep.model.export import HELD_OUT, StoreNeed
 from graphprep.model.protocols import Reporter
-from graphprep.model.schema import ColumnSchema, EdgeTypeSchema
+from graphprep.model.schema import EdgeTypeSchema
 from graphprep.rewrite.move_parts import OnePart
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.columns.stored import read_cells, read_present
@@ -26,6 +27,7 @@ from graphprep.store.single import CountingArray
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+UNTIMED = "untimed"  # of an edge that has no time, among the parts that are counted
 _STEP = 1 << 17  # rows looked at at once
 _ITEM_BYTES = 32  # what is computed of an item that is copied
 
@@ -92,12 +94,11 @@ class MessageEdgeFilter:
     Raises DataError where the store's arrays are faulty.
     """
 
-    def __init__(
-        self, ready: DerivedStore, files: DerivedFiles, message_edges: MessageEdges, room: Workspace, reporter: Reporter
-    ) -> None:
+    def __init__(self, ready: DerivedStore, files: DerivedFiles, need: StoreNeed, room: Workspace, reporter: Reporter) -> None:
         self._ready = ready
         self._files = files
-        self._held_out = HELD_OUT[message_edges]
+        self._held_out = HELD_OUT[need.message_edges]
+        self._timed = need.timed_edges
         self._room = room
         self._reporter = reporter
         self._counts: dict[int, dict[str, int]] = {}
@@ -107,7 +108,8 @@ class MessageEdgeFilter:
         metadata = self._ready.metadata
         counts, schemas = list(metadata.num_edges_per_chunk), list(metadata.edge_schemas)
         for number in numbers:
-            self._counts[number] = {PART_NAMES[part]: 0 for part in self._held_out}
+            parts = self._held_out if has_split(metadata, number) else ()
+            self._counts[number] = {PART_NAMES[part]: 0 for part in parts} | ({UNTIMED: 0} if number in self._timed else {})
             schemas[number] = self._with_edge_ids(number)
             counts[number] = tuple(self._write_type(number, schemas[number]))
             self._reporter.advance(records=metadata.num_edges_per_type[number])
@@ -134,17 +136,21 @@ class MessageEdgeFilter:
                 first_row += size
 
     def _stays(self, number: int, part: int, low: int, high: int) -> Mask:
-        """Return which of the edges [low, high) of a partition are in no part of the split that is held out."""
-        ready = self._ready
-        column: ColumnSchema = next(one for one in ready.metadata.edge_schemas[number].columns if one.role == "split")
-        stem = f"{ready.edge_folder(number)}/{column.path}"
-        values = read_cells(ready, part, stem, column, low, high).flat
-        present = read_present(ready, part, stem, column, low, high)
-        stays = np.ones(high - low, np.bool_)
-        for value in self._held_out:
-            out = values == value if present is None else (values == value) & present
-            self._counts[number][PART_NAMES[value]] += int(out.sum())
-            stays &= ~out
+        """Return which of the edges [low, high) of a partition have a time and are in no part that is held out."""
+        ready, counts, stays = self._ready, self._counts[number], np.ones(high - low, np.bool_)
+        for column in ready.metadata.edge_schemas[number].columns:
+            if column.role not in ("split", "time"):
+                continue
+            stem = f"{ready.edge_folder(number)}/{column.path}"
+            present = read_present(ready, part, stem, column, low, high)
+            if column.role == "time" and UNTIMED in counts and present is not None:
+                counts[UNTIMED] += int((stays & ~present).sum())
+                stays &= present
+            for value in self._held_out if column.role == "split" else ():
+                out = read_cells(ready, part, stem, column, low, high).flat == value
+                out = stays & (out if present is None else out & present)
+                counts[PART_NAMES[value]] += int(out.sum())
+                stays &= ~out
         return stays
 
     def _write_layout(

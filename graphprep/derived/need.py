@@ -39,8 +39,8 @@ def has_split(metadata: GraphMetadata, number: int) -> bool:
 
 
 def is_held_out(metadata: GraphMetadata, need: StoreNeed, number: int) -> bool:
-    """Return whether the layouts of an edge type are to be without some parts of its split."""
-    return bool(HELD_OUT[need.message_edges]) and has_split(metadata, number)
+    """Return whether the layouts of an edge type are to be without some parts of its split, or edges without a time."""
+    return number in need.timed_edges or (bool(HELD_OUT[need.message_edges]) and has_split(metadata, number))
 
 
 def made_layouts(metadata: GraphMetadata, need: StoreNeed, number: int) -> list[Layout]:
@@ -59,6 +59,7 @@ def reads_columns(metadata: GraphMetadata, need: StoreNeed, number: int) -> bool
     """Return whether the columns of an edge type are read: by the exporter, or to make a layout, or for the split."""
     by_column = metadata.edge_schemas[number].neighbor_order in ("time", "weight")
     by_split = has_split(metadata, number) and (need.split_edges or need.message_edges != "all")
+    by_split = by_split or number in need.timed_edges
     return need.edge_columns is not None or by_split or (by_column and bool(made_layouts(metadata, need, number)))
 
 

@@ -10,12 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from graphprep.derived.derive import derived_store
+from graphprep.derived.messages import UNTIMED
 from graphprep.derived.need import has_split
 from graphprep.exporters.exporter import Exporter
 from graphprep.exporters.registry import make_exporter
 from graphprep.exporters.view.exported_columns import ExportedColumns, choose_columns, without_columns
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.ids import TrainerIds
+from graphprep.exporters.view.missing_times import MissingTimes, find_missing_times
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.export import ExportOptions, ExportPlan, ExportSummary, MessageEdges, StoreNeed
 from graphprep.model.metadata import EXPORT_FORMAT, RECORD_NAME, GraphMetadata, dump_json
@@ -31,6 +33,7 @@ from graphprep.storage.write.publish import is_left_over
 from graphprep.storage.write.twins import TwinFinder
 from graphprep.store.assign import check_partition_method, method_name
 from graphprep.store.columns.densify import find_dense_shapes
+from graphprep.store.columns.times import check_rule
 from graphprep.store.room import num_part_files, refuse_parts
 
 _COUNT_KEYS = (
@@ -68,14 +71,15 @@ def export(
         kept = shapes.apply(kept)
         plan = exporter.plan(_repartitioned(kept.without_negatives()[0], options))
         _check_partitioning(exporter, plan, options)
-        need = _need(plan, options, message_edges(exporter, source.metadata, options))
+        times = find_missing_times(source, kept, options.missing_time) if plan.hands_times else MissingTimes()
+        need = replace(_need(plan, options, message_edges(exporter, source.metadata, options)), timed_edges=times.dropped)
         exported_columns(kept, exporter, plan, options)  # what is refused is refused before anything is made
         folder = stack.enter_context(_folder(run, exporter, options, exists=exists))
         room = run.room(memory, source.metadata)
         run.ledger.begin("prepare", derive_needs(room))
         ready = stack.enter_context(derived_store(source, need, run.storage, room, run.reporter, run.tmp_dir))
         kept, _ = without_columns(ready.metadata, options.drop_columns)
-        columns = exported_columns(shapes.apply(kept), exporter, plan, options)
+        columns = replace(exported_columns(shapes.apply(kept), exporter, plan, options), times=times.stand_ins)
         is_reordered = any(schema.node_order is not None for schema in ready.metadata.node_schemas)
         in_order = plan.in_order and is_reordered and options.ids == "auto"
         wanted = "typed" if exporter.node_ids == "own" or in_order else options.ids
@@ -84,7 +88,7 @@ def export(
         graph = StoredGraph(ready, ids, columns, room, run.reporter)
         folder.twins = TwinFinder.of(source, run.storage) if options.link else None
         dropped = (*left_out, *(one.text for one in plan.unsupported))
-        made = replace(plan, need=need, notes=(*plan.notes, *shapes.notes))
+        made = replace(plan, need=need, notes=(*plan.notes, *shapes.notes, *times.notes))
         notes = [*_write(graph, exporter, made, dropped, folder), *_tell_held_out(graph, exporter, made)]
         notes += _tell_negatives(graph, exporter)
         folder.publish()
@@ -145,6 +149,7 @@ def check_target(storage: Storage, target: str, out: str, options: ExportOptions
     Raises UsageError for an unknown target, options that it does not have or that make no sense, and a place that is taken.
     """
     exporter = make_exporter(target, options.target_options)
+    check_rule(options.missing_time)
     if exporter.node_ids == "own" and options.ids != "auto":
         raise UsageError(f"--ids {options.ids}: target {exporter.name!r} has IDs of its own", fix="leave it out")
     if options.message_edges not in (None, "all") and getattr(exporter, "message_edges", None) is None:
@@ -183,7 +188,9 @@ def _tell_held_out(graph: StoredGraph, exporter: Exporter, plan: ExportPlan) -> 
     wanted, notes = plan.need.message_edges, []
     sets = getattr(exporter, "edge_sets", "") or f"{exporter.name} has no place for sets of edges: take them from the store"
     for number, counts in graph.store.held_out.items():
-        listed = " and ".join(f"{count:,} {part}" for part, count in counts.items())
+        listed = " and ".join(f"{count:,} {part}" for part, count in counts.items() if part != UNTIMED)
+        if not listed:
+            continue  # edges without a time have a note of their own
         is_carried = any(column.role == "split" for column in graph.edge_columns(number))
         where = sets if is_carried else "nor are they anywhere else, as the split is left out"
         name = graph.edge_names[number]

@@ -22,6 +22,7 @@ from graphprep.model.ids import EdgeTypeLike
 from graphprep.model.schema import ColumnSchema, EdgeType, edge_type_text
 from graphprep.store.columns.cells import Cells
 from graphprep.store.columns.densify import dense_shape
+from graphprep.store.columns.times import check_rule, stand_in
 from graphprep.store.columns.torch_rows import ColumnRows, fit, torch_dtype
 from graphprep.store.columns.trainers import (
     Attribute,
@@ -104,8 +105,9 @@ def _attributes(graph: GraphQueries, type_: str | EdgeType) -> list[dict[str, An
 # ---- PyG
 
 
-def to_pyg(graph: GraphQueries, features: str | Sequence[str]) -> Any:
+def to_pyg(graph: GraphQueries, features: str | Sequence[str], missing_time: str) -> Any:
     """See ``Graph.to_pyg``."""
+    check_rule(missing_time)
     data = load_library("torch_geometric.data")
     homo, features = is_homo(graph.metadata), features.split(",") if isinstance(features, str) else features
     nodes, edges = _pyg_attributes(graph, features, homo=homo)
@@ -115,12 +117,29 @@ def to_pyg(graph: GraphQueries, features: str | Sequence[str]) -> Any:
         values[node_type] |= _sparse_tensors(graph, node_type, features)
     for edge_type, some in zip(graph.edge_types, edges, strict=True):
         src, dst, edge_ids, order = _edges_by_destination(graph, edge_type)
+        kept, times = _missing_times(graph, edge_type, missing_time)
+        if kept is not None:
+            order = np.arange(src.size) if order is None else order
+            src, dst, edge_ids, order = (one[kept[order]] for one in (src, dst, edge_ids, order))
         ends = {"edge_index": as_tensor(np.stack([src, dst])), "edge_id": as_tensor(edge_ids)}
-        values[edge_type] = {**ends, **read_tensors(some, _LoadedRows(graph, edge_type, order))}
+        values[edge_type] = {**ends, **read_tensors(some, _LoadedRows(graph, edge_type, order, times))}
         values[edge_type] |= _sparse_tensors(graph, edge_type, features, order)
     if homo:
         return data.Data.from_dict({name: one for some in values.values() for name, one in some.items()})
     return data.HeteroData.from_dict(values)
+
+
+def _missing_times(graph: GraphQueries, edge_type: EdgeType, rule: str) -> tuple[NDArray[np.bool_] | None, float | None]:
+    """Return which rows of an edge type stay (None: all), and the time of those that have none, by ``--missing-time``.
+
+    Raises DataError where it refuses them, UsageError for what is no time.
+    """
+    column = next((one for one in graph.columns(edge_type) if one.role == "time" and one.optional), None)
+    present = None if column is None else graph.present(edge_type, column.name)
+    if column is None or present is None or present.all():
+        return None, None
+    value = stand_in(rule, edge_type_text(edge_type), column, int(np.count_nonzero(~present)))
+    return (present, None) if value is None else (None, value)
 
 
 def _pyg_attributes(graph: GraphQueries, features: Sequence[str], *, homo: bool) -> tuple[Attributes, Attributes]:
@@ -232,21 +251,31 @@ def _invert(edge_ids: NDArray[Any]) -> Ints:
 
 @dataclass(frozen=True)
 class _LoadedRows:
-    """The columns of a type; ``order``: the row that stands in each place, None: as they are."""
+    """The columns of a type; ``order``: the row that stands in each place, None: as they are.
+
+    ``time`` is what rows get that have none in the column of times.
+    """
 
     graph: GraphQueries
     type: str | EdgeType
     order: Ints | None = None
+    time: float | None = None
 
     @property
     def size(self) -> int:
         """Return the number of rows."""
+        if self.order is not None:
+            return self.order.size
         return self.graph.num_nodes(self.type) if isinstance(self.type, str) else self.graph.num_edges(self.type)
 
     def cells(self, column: ColumnSchema, low: int, high: int, /) -> Cells:
         """See ``ColumnRows``."""
         values = self._take(np.asarray(self.graph.column(self.type, column.name)), low, high)
-        return Cells(None, values.reshape(high - low, math.prod(column.item_shape)))
+        values = values.reshape(high - low, math.prod(column.item_shape))
+        present = self.present(column, low, high) if column.role == "time" else None
+        if self.time is not None and present is not None:
+            values = np.where(present[:, None], values, self.time)
+        return Cells(None, values)
 
     def present(self, column: ColumnSchema, low: int, high: int, /) -> NDArray[np.bool_] | None:
         """See ``ColumnRows``."""

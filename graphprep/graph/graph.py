@@ -80,7 +80,7 @@ class Graph(GraphStructure):
 
         return clients.to_networkx(self, ids)
 
-    def to_pyg(self, features: str | Sequence[str] = ()) -> Any:
+    def to_pyg(self, features: str | Sequence[str] = (), missing_time: str = "refuse") -> Any:
         """Return ``torch_geometric.data.Data``, ``HeteroData`` where there are several types; a copy in memory.
 
         It has the tensors of ``export --to pyg``, nodes by typed ID. ``features`` name the columns that make ``x`` and
@@ -88,11 +88,13 @@ class Graph(GraphStructure):
         is ``y``, -1 or NaN where there is none; a split ``train_mask``, ``val_mask`` and ``test_mask``, seeds ``seed_mask``.
         Other columns of numbers keep their names, those of edges behind ``edge_`` (``edge_weight``, ``edge_time``);
         ``NAME_present`` tells who has one that is optional. Edges ascend by destination, as ``NeighborLoader(is_sorted=True)``
-        takes them; ``edge_id`` are their IDs. Raises UsageError where two tensors would have one name. Needs torch and PyG.
+        takes them; ``edge_id`` are their IDs. Edges without a time, of an edge type that has times, are an error:
+        ``missing_time`` is ``"drop"``, or the time that they get. Raises UsageError where two tensors would have one name, and
+        DataError for edges without a time. Needs torch and PyG.
         """
         from graphprep.graph import clients
 
-        return clients.to_pyg(self, features)
+        return clients.to_pyg(self, features, missing_time)
 
     def to_dgl(self) -> Any:
         """Return ``dgl.heterograph`` (of one type, DGL calls it homogeneous); a copy in memory.

@@ -27,7 +27,8 @@ class StoreNeed:
     ID, and nodes with their columns by raw ID. ``num_parts``, ``partition_by`` (a method of ``convert``, or a file) and
     ``seed``: another partitioning; None stands for that of the store. ``is_fixed``: users cannot ask for another one.
     ``message_edges``: which edges of a type that has a split the layouts have, and columns in their order. ``split_edges``: all
-    edges of such a type are read by edge ID, too, with their columns.
+    edges of such a type are read by edge ID, too, with their columns. ``timed_edges``: the numbers of edge types whose layouts
+    have only edges with a time.
     """
 
     layouts: tuple[Layout, ...] = ()
@@ -39,6 +40,7 @@ class StoreNeed:
     is_fixed: bool = False
     message_edges: MessageEdges = "all"
     split_edges: bool = False
+    timed_edges: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,14 @@ class ExportPlan:
     """What an exporter says of a graph before anything is written: what it reads, which columns it does not support, notes.
 
     ``in_order``: the nodes of a reordered store are to be numbered in its order, unless ``--ids`` says otherwise.
+    ``hands_times``: a sampler may draw by the times of edges, so that none of these may be missing.
     """
 
     need: StoreNeed
     unsupported: tuple[Unsupported, ...] = ()
     notes: tuple[str, ...] = ()
     in_order: bool = False
+    hands_times: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,8 @@ class ExportOptions:
     ``partition_by`` and ``seed``: another partitioning on the way. ``feature_dtypes`` maps a column (``name``, or
     ``type:name``) to the dtype in which it is written. ``drop_columns`` (named likewise) are left out, the sparse columns of
     ``densify`` are written as dense ones, ``drop_unsupported`` leaves out what the target does not support. ``message_edges``:
-    the edges of a split that messages pass over, so that the graph has them; None: as the target has it.
+    the edges of a split that messages pass over, so that the graph has them; None: as the target has it. ``missing_time``: of
+    edges without a time, where samplers draw by it: ``refuse``, ``drop`` them, or the time that they get.
     ``link`` lets arrays of the store that the target takes as they are be hard links where OUT is on the same disk.
     """
 
@@ -91,6 +96,7 @@ class ExportOptions:
     densify: Sequence[str] = ()
     drop_unsupported: bool = False
     message_edges: MessageEdges | None = None
+    missing_time: str = "refuse"
     link: bool = False
     overwrite: bool = False
     run: RunOptions = field(default_factory=RunOptions)
@@ -101,7 +107,8 @@ class ExportSummary(RunResult):
     """What ``export`` did. Sizes in bytes, times in seconds; ``ids`` says of each node type which IDs its nodes have.
 
     ``num_linked`` of the files are hard links to the store's. ``dropped`` are the columns that were left out, ``notes``
-    sentences for the user. ``held_out`` tells of edge types with a split how many valid and test edges the graph does not have.
+    sentences for the user. ``held_out`` tells of edge types how many valid and test edges, and edges without a time
+    (``untimed``), the graph does not have.
     """
 
     out: str

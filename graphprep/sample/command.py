@@ -35,6 +35,7 @@ from graphprep.sample.seeds import SEED_BYTES, Seeds, read_seeds
 from graphprep.sample.write import SHARD_BYTES, ShardWriter
 from graphprep.storage.private import remove_leftovers
 from graphprep.storage.write.outputs import FolderOutput, check_output
+from graphprep.store.columns.times import DROP, FilledTimes, edges_words
 
 _OURS = re.compile(r"manifest\.json|samples-[0-9]{5,}\.(?:npz|parquet)")
 _NO_OPTIONS = ("run", "overwrite", "seeds", "seed_times")  # the bytes do not depend on them, or on more than their names
@@ -90,7 +91,7 @@ def sample(store: str, out: str, options: SampleOptions, reporter: Reporter | No
             num_sampled_edges=num_edges,
             sampled_edges_per_s=num_edges / max(time.perf_counter() - begin, 1e-6),
             num_files=folder.num_files,
-            notes=_notes(asked),
+            notes=draw_notes(asked, options, blocks),
         )
 
 
@@ -106,21 +107,31 @@ def _told_options(options: SampleOptions) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name not in _NO_OPTIONS}
 
 
-def _notes(asked: SampleAsked) -> tuple[str, ...]:
+def draw_notes(asked: SampleAsked, options: SampleOptions, blocks: Sequence[BlockArrays]) -> tuple[str, ...]:
+    """Say of which edge types edges are drawn otherwise than by the columns that are asked for."""
     notes = []
+    untimed = "are not drawn (--untimed include draws them)"
+    if options.untimed == "include":
+        untimed = "are drawn whatever the time of the seed (--untimed exclude leaves them out)"
     for flag, columns, what in (
-        ("--weight-column", asked.weights, "its edges are drawn as if they weighed the same"),
-        ("--time-column", asked.times, "its edges are drawn at any time"),
+        ("--weight-column", asked.weights, "are drawn as if they weighed the same"),
+        ("--time-column", asked.times, untimed),
     ):
         lacking = {one.edge_type: None for one in asked.flows.block_types if any(columns) and columns[one.number] is None}
-        notes += [f"edge type {edge_type_text(one)!r} has no column of {flag}: {what}" for one in lacking]
+        notes += [f"edge type {edge_type_text(one)!r} has no column of {flag}: its edges {what}" for one in lacking]
+    names = {edge_type_text(one.edge_type): rows.times for one, rows in zip(asked.flows.block_types, blocks, strict=False)}
+    for name, times in names.items():
+        if isinstance(times, FilledTimes):
+            what = "never drawn" if asked.missing_time == DROP else "drawn as if of that time"
+            notes.append(f"{edges_words(times.missing, name)} no time: {what} (--missing-time {asked.missing_time})")
     return tuple(notes)
 
 
 def open_blocks(asked: SampleAsked, store: DerivedStore) -> list[BlockArrays]:
     """Open the arrays of all block types; with FastGCN's draws, then those of the same edges the other way round."""
     blocks = list(asked.flows.block_types)
-    found = [open_rows(store, one, asked.weights[one.number], asked.times[one.number]) for one in blocks]
+    columns = [(asked.weights[one.number], asked.times[one.number]) for one in blocks]
+    found = [open_rows(store, one, *some, asked.missing_time) for one, some in zip(blocks, columns, strict=True)]
     if asked.flows.layer_sizes and asked.flows.layer_method == "fastgcn":
         turned = (
             replace(one, source=one.destination, destination=one.source, is_reversed=not one.is_reversed) for one in blocks

@@ -14,6 +14,7 @@ from graphprep.rewrite.transform.select import Owner, all_owners
 from graphprep.sample.arrays import block_types
 from graphprep.sample.drawn import FlowPlan
 from graphprep.sample.rows import layout_of
+from graphprep.store.columns.times import REFUSE, check_rule
 
 _LAYOUTS: tuple[Layout, ...] = ("csc", "csr")
 
@@ -29,12 +30,16 @@ class CopiedColumn:
 
 @dataclass(frozen=True)
 class SampleAsked:
-    """What is drawn and copied. ``weights`` and ``times`` are columns of each edge type, None where it has none."""
+    """What is drawn and copied. ``weights`` and ``times`` are columns of each edge type, None where it has none.
+
+    ``missing_time`` is the rule for edges without a time.
+    """
 
     flows: FlowPlan
     weights: tuple[ColumnSchema | None, ...]
     times: tuple[ColumnSchema | None, ...]
     columns: tuple[CopiedColumn, ...]
+    missing_time: str
 
     def metadata(self, metadata: GraphMetadata) -> GraphMetadata:
         """Return the store's metadata without the edge columns that nobody reads."""
@@ -72,6 +77,8 @@ def plan_sample(metadata: GraphMetadata, options: SampleOptions) -> SampleAsked:
         fanouts = ((-1,) * len(metadata.edge_types),) * num_hops
     weights = _drawn_by(metadata, options.weight_column, "--weight-column")
     times = _drawn_by(metadata, options.time_column, "--time-column")
+    if options.untimed == "exclude" and any(times):
+        fanouts = tuple(tuple(size if times[number] else 0 for number, size in enumerate(hop)) for hop in fanouts)
     copied = _copied(metadata, options, tuple(block.number for block in blocks))
     flows = FlowPlan(
         node_types=metadata.node_types,
@@ -86,7 +93,7 @@ def plan_sample(metadata: GraphMetadata, options: SampleOptions) -> SampleAsked:
         loops=_loops(metadata) if options.add_self_loop else (),
         keep_positions=any(not one.owner.is_node for one in copied),
     )
-    return SampleAsked(flows, weights, times, copied)
+    return SampleAsked(flows, weights, times, copied, options.missing_time)
 
 
 def _check(options: SampleOptions) -> None:
@@ -118,6 +125,10 @@ def _check(options: SampleOptions) -> None:
                 raise UsageError(f"{flag} and --layer-sizes contradict each other", fix="draw by --fanouts")
     if options.full is not None and options.replace:
         raise UsageError("--replace and --full contradict each other: all edges are taken", fix="leave one out")
+    check_rule(options.missing_time)
+    for flag, is_given in (("--missing-time", options.missing_time != REFUSE), ("--untimed", options.untimed != "include")):
+        if is_given and options.time_column is None:
+            raise UsageError(f"{flag} is of --time-column, which is not given", fix="leave it out, or give both")
     if (options.time_column is None) != (not options.seed_times):
         raise UsageError("--time-column and --seed-times go together", fix="give both, or none")
     if options.seed_times and len(options.seed_times) != len(options.seeds):

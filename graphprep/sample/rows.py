@@ -19,8 +19,9 @@ from graphprep.model.errors import DataError, MemoryLimitError, UsageError
 from graphprep.model.schema import ColumnSchema, Layout, edge_type_text
 from graphprep.sample.arrays import BlockType
 from graphprep.storage.faults import display_url
+from graphprep.store.columns.times import DROP, FilledTimes, count_missing, stand_in
 from graphprep.store.items import FIX, StoredArray, StoredItems, check_ids
-from graphprep.store.paths import LayoutPaths
+from graphprep.store.paths import ColumnPaths, LayoutPaths
 from graphprep.store.single import CountingArray, WholeStore
 
 Ints = NDArray[np.int64]
@@ -85,9 +86,12 @@ def layout_of(block_type: BlockType) -> Layout:
 
 
 def open_rows(
-    store: DerivedStore, block_type: BlockType, weight: ColumnSchema | None, time: ColumnSchema | None
+    store: DerivedStore, block_type: BlockType, weight: ColumnSchema | None, time: ColumnSchema | None, missing_time: str = DROP
 ) -> BlockArrays:
-    """Open the arrays of a block type, with the columns of its weights and times. Raises DataError where one is missing."""
+    """Open the arrays of a block type, with the columns of its weights and times.
+
+    Raises DataError where one is missing, and for edges without a time where ``missing_time`` refuses these.
+    """
     whole, number, layout = WholeStore(store), block_type.number, layout_of(block_type)
     metadata = store.metadata
     paths = LayoutPaths(f"{store.edge_folder(number)}/{layout}")
@@ -107,6 +111,11 @@ def open_rows(
         None if column is None else whole.array(0, f"{store.edge_column_stem(number, layout, column)}.npy")
         for column in (weight, time)
     )
+    if time is not None and time.optional and times is not None:
+        present = whole.array(0, ColumnPaths(store.edge_column_stem(number, layout, time)).present)
+        if missing := count_missing(present):
+            value = stand_in(missing_time, edge_type_text(block_type.edge_type), time, missing)
+            times = FilledTimes(times, present, value, missing)
     num_others = metadata.num_nodes_per_type[block_type.source]
     return BlockArrays(whole.array(0, paths.indptr), indices, edge_ids, weights, times, num_others)
 

@@ -338,8 +338,8 @@ def dated_store(folder: Path) -> str:
 
 
 def test_the_time_of_an_edge_is_its_creation(tmp_path):
-    """A missing one is 0, none is removed, and it is no feature."""
-    summary = graphprep.export(dated_store(tmp_path), str(tmp_path / "out"), "deepgnn", watermark=40)
+    """A missing one is what is asked for, none is removed, and it is no feature."""
+    summary = graphprep.export(dated_store(tmp_path), str(tmp_path / "out"), "deepgnn", watermark=40, missing_time="0")
     assert summary.dropped == ()
     times = np.frombuffer((tmp_path / "out" / "edge_0_0.timestamp").read_bytes(), "<i8")
     assert times.tolist() == [40, 0, -1, 10, -1, 30, -1, 20, -1]

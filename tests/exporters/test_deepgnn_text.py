@@ -215,11 +215,12 @@ def test_what_is_not_carried(tmp_path):
 
 
 def test_the_time_of_an_edge_is_its_creation(tmp_path):
-    """A missing one is 0; TSV has none."""
+    """A missing one is what is asked for; TSV has none."""
     (tmp_path / "edges.csv").write_text("src,dst,at\n1,0,30\n1,0,\n1,1,-7\n")
     graphprep.convert(str(tmp_path / "edges.csv"), str(tmp_path / "store"), format="edges", decoder_options={"time_col": "at"})
     for name in FILES:
-        found = graphprep.export(str(tmp_path / "store"), str(tmp_path / name), f"deepgnn-{name}", drop_unsupported=True)
+        options = {"drop_unsupported": True, "missing_time": "0"}
+        found = graphprep.export(str(tmp_path / "store"), str(tmp_path / name), f"deepgnn-{name}", **options)
         assert found.dropped == (("edge column _N:_E:_N 'time': TSV has no times",) if name == "tsv" else ())
         assert any("is_temporal=True" in note for note in found.notes) == (name == "edgelist")
         assert json.loads((tmp_path / name / "types.json").read_text())["edge_types"]["_N:_E:_N"]["slots"] == {}

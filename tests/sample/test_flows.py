@@ -10,6 +10,7 @@ from naive import flow
 from shards import blocks_of, layers_of, read_flows
 
 import graphprep
+from graphprep.model.errors import DataError, UsageError
 from graphprep.sample import command, rows
 
 SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
@@ -316,3 +317,73 @@ def test_copied_columns_are_those_of_the_nodes_and_edges(graph, store, seeds, tm
             member = f"{'reversed' if is_reversed else 'edges'}/{'__'.join(NAMES[number])}/weight"
             ids = [edge_id for block in blocks for _, _, edge_id in block[at]]
             assert arrays[member].tolist() == graph[NAMES[number]]["weight"][ids].tolist()
+
+
+# ---- edges without a time, and types without times
+
+
+@pytest.fixture
+def half_timed(tmp_path):
+    """Node 0 has in-edges 1 (at 10), 2 (no time), 3 (at 30) of type e, and 4 of type f, which has no times."""
+    (tmp_path / "e.csv").write_text("src,dst,at\n1,0,10\n2,0,\n3,0,30\n")
+    (tmp_path / "f.csv").write_text("src,dst\n4,0\n")
+    edges = {("n", "e", "n"): tmp_path / "e.csv", ("n", "f", "n"): tmp_path / "f.csv"}
+    graphprep.convert([], tmp_path / "store", edges=edges, nodes={"n": pd_ids(5)})
+    (tmp_path / "seeds.txt").write_text("0\n")
+    (tmp_path / "times.txt").write_text("20\n")
+    return tmp_path
+
+
+def pd_ids(size):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    return pd.DataFrame({"id": range(size)})
+
+
+def timed_options(folder):
+    return {"seeds": folder / "seeds.txt", "seed_times": folder / "times.txt", "time_column": "at", "fanouts": "-1"}
+
+
+def sources_of(folder):
+    (arrays,) = read_flows(folder)
+    return sorted(node for node, _ in layers_of(arrays, ("n",))[0]["n"])
+
+
+def test_an_edge_without_a_time_is_refused(half_timed):
+    with pytest.raises(DataError) as caught:
+        graphprep.sample(half_timed / "store", half_timed / "out", **timed_options(half_timed))
+    assert "1 edge of type 'n:e:n' has no time in 'at'" in str(caught.value)
+    assert not (half_timed / "out").exists()
+    with pytest.raises(DataError, match="has no time in 'at'"):
+        graphprep.neighbor_sampling(graphprep.load(half_timed / "store"), [0], seed_times=[20], time_column="at", fanouts="-1")
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["held", "streamed"])
+@pytest.mark.parametrize(
+    ("given", "wanted", "note"),
+    [
+        ({"missing_time": "drop"}, [1, 4], "1 edge of type 'n:e:n' has no time: never drawn (missing_time=\"drop\")"),
+        ({"missing_time": "15"}, [1, 2, 4], '(missing_time="15")'),
+        ({"missing_time": "20"}, [1, 4], '(missing_time="20")'),
+        ({"missing_time": "-3", "untimed": "exclude"}, [1, 2], 'are not drawn (untimed="include" draws them)'),
+        ({"missing_time": "drop", "untimed": "include"}, [1, 4], '(untimed="exclude" leaves them out)'),
+    ],
+)
+def test_the_rule_for_missing_times_and_untimed_types_holds(half_timed, monkeypatch, given, wanted, note, streamed):
+    if streamed:
+        stream_all(monkeypatch)
+    options = timed_options(half_timed)
+    summary = graphprep.sample(half_timed / "store", half_timed / "out", **options, **given)
+    assert sources_of(half_timed / "out") == wanted
+    assert any(note in one for one in summary.notes), summary.notes
+    del options["seeds"], options["seed_times"]
+    live = graphprep.neighbor_sampling(graphprep.load(half_timed / "store"), [0], seed_times=[20], **options, **given)
+    assert sorted(live[0].layer_parent_nid(0).tolist()) == wanted
+    assert live.notes == summary.notes
+
+
+def test_rules_for_times_need_times(half_timed):
+    for name, value in (("missing_time", "drop"), ("untimed", "exclude")):
+        with pytest.raises(UsageError, match=name):
+            graphprep.sample(half_timed / "store", half_timed / "o", seeds=half_timed / "seeds.txt", full=1, **{name: value})
+    with pytest.raises(UsageError, match="must be refuse, drop or a time"):
+        graphprep.sample(half_timed / "store", half_timed / "o", **timed_options(half_timed), missing_time="keep")

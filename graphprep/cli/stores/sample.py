@@ -74,6 +74,15 @@ class DrawFlags:
         list[str],
         _of_draws("Times of the seeds, one each, in their order; one file for each of --seeds.", metavar="FILE", default=False),
     ] = field(default_factory=list)
+    missing_time: Annotated[
+        str,
+        _of_draws(
+            "Edges without a time: refuse ends, drop never draws them, a time is what they get.", metavar="refuse|drop|TIME"
+        ),
+    ] = "refuse"
+    untimed: Annotated[
+        Literal["include", "exclude"], _of_draws("Draw from edge types without --time-column at any time, or not at all.")
+    ] = "include"
     add_self_loop: Annotated[
         bool, _of_draws("Add a loop at each node, so that it is in the next layer, too.", "--add-self-loop", default=False)
     ] = False

@@ -55,10 +55,10 @@ class DeepGnnExporter:
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""
         need = StoreNeed(layouts=("csr",), edge_columns="csr")
-        notes = list(TypeNumbers.of(metadata).notes)
+        notes, dated = list(TypeNumbers.of(metadata).notes), self.watermark is not None
         if any(unslotted(columns) for *_, columns in all_types(metadata)):
             notes.append("columns without a slot get the next free ones; types.json says which")
-        return ExportPlan(need, tuple(find_lost_times(metadata, self._why_no_times)), tuple(notes))
+        return ExportPlan(need, tuple(find_lost_times(metadata, self._why_no_times)), tuple(notes), hands_times=dated)
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""

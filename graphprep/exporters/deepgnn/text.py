@@ -60,7 +60,8 @@ class _TextExporter:
         lost = find_lost_times(metadata, lambda _: None if self.with_times else _NO_TIMES)
         need = StoreNeed(layouts=("csr",), edge_columns="csr", num_parts=1, partition_by="range", is_fixed=True)
         notes = self._notes([column for *_, column in all_columns(metadata)])
-        return ExportPlan(need, (*lost, *list_unsupported(metadata, why_not)), (*TypeNumbers.of(metadata).notes, *notes))
+        unsupported = (*lost, *list_unsupported(metadata, why_not))
+        return ExportPlan(need, unsupported, (*TypeNumbers.of(metadata).notes, *notes), hands_times=self.with_times)
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""

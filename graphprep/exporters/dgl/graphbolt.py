@@ -30,6 +30,8 @@ from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import SIDE_ROLES, ColumnSchema, edge_type_path, path_name
 from graphprep.storage.write.outputs import FolderOutput
+from graphprep.store.columns.cells import Cells
+from graphprep.store.paths import ColumnPaths
 
 FOLDER = "preprocessed"
 METADATA_NAME = f"{FOLDER}/metadata.yaml"
@@ -82,7 +84,7 @@ class GraphBoltExporter:
             # One partition is by raw ID whatever the method; a store that has this one already would stay as it is.
             need = replace(need, num_parts=1, partition_by="hash" if metadata.partition_by == "range" else "range")
         notes = plan_notes(metadata) if self.opened_as else (*plan_notes(metadata), _IS_REMOVED)
-        return ExportPlan(need, find_unsupported(metadata), notes)
+        return ExportPlan(need, find_unsupported(metadata), notes, hands_times=True)
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """Write the graph, features and sets, then their list."""
@@ -190,8 +192,10 @@ class _NumberedGraph:
         def read(column: ColumnSchema, part: int, edge: int, low: int, high: int) -> NDArray[Any]:
             if graph.metadata.primary_layout == "csc":
                 return graph.edge_cells(edge, "csc", part, column, low, high).flat
-            by_id = graph.store.array(0, f"{graph.store.edge_column_stem(edge, 'input', column)}.npy")
-            return by_id.take(graph.edge_numbers(edge, "csc", part, low, high))
+            stem, ids = graph.store.edge_column_stem(edge, "input", column), graph.edge_numbers(edge, "csc", part, low, high)
+            present = graph.store.array(0, ColumnPaths(stem).present).take(ids) if column.optional else None
+            cells = Cells(None, graph.store.array(0, f"{stem}.npy").take(ids).reshape(-1, 1))
+            return graph.with_times(cells, edge, column, present).flat
 
         shared = _shared([graph.edge_columns(edge) for _, edge in self.edge_names])
         return {one.name: self.joined.tensor(one.dtype, lambda *at, one=one: read(one, *at)) for one in shared}

@@ -114,7 +114,7 @@ class PygExporter:
         need = StoreNeed(layouts=("csc",), edge_columns="csc", split_edges=True)
         if self._is_whole(metadata) and metadata.num_parts > 1 and metadata.partition_by != "range":
             need = replace(need, num_parts=1, partition_by="range")
-        return ExportPlan(need, tuple(unsupported), tuple(_time_notes(metadata)))
+        return ExportPlan(need, tuple(unsupported), tuple(_time_notes(metadata)), hands_times=True)
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter.export``."""
@@ -225,7 +225,7 @@ class PygTensors:
     def _edge_sets(self, edge: int) -> dict[str, TensorPieces]:
         """Return the edges of each part of the split, with what is asked of them: ends, edge IDs, labels, times."""
         found: dict[str, TensorPieces] = {}
-        for one in edge_sets(self._graph, edge):
+        for one in edge_sets(self._graph, edge, timed=True):
             stem = f"{one.name}_edge_label"
             found |= {f"{stem}_index": one.ends(self._graph.to_ids), f"{stem}_id": one.edge_ids()}
             for attribute in self._edges[edge]:

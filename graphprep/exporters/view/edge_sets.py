@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.derived.messages import UNTIMED
 from graphprep.exporters.formats.torch_pickle import TensorPieces
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.model.schema import ColumnSchema
-from graphprep.store.columns.torch_rows import equals
+from graphprep.store.columns.torch_rows import equals, read_present
 from graphprep.store.columns.trainers import EDGE_SETS, Attribute
 from graphprep.store.items import StoredItems
 
@@ -28,7 +29,7 @@ _ROW_BYTES = 64  # of an edge while it is looked at
 
 @dataclass(frozen=True)
 class EdgeSet:
-    """The edges of a type that are in a part of its split; ``size`` of them."""
+    """The edges of a type that are in a part of its split, and have a ``time`` if that is given; ``size`` of them."""
 
     name: str
     graph: StoredGraph
@@ -36,6 +37,7 @@ class EdgeSet:
     column: ColumnSchema
     part: int
     size: int
+    time: ColumnSchema | None = None
 
     def ends(self, to_ids: ToIds) -> TensorPieces:
         """Return both ends, sources first: int64[2, size]; ``to_ids`` turns typed IDs of a node type into those of the file."""
@@ -69,20 +71,28 @@ class EdgeSet:
 
     def masks(self, row_bytes: int = _ROW_BYTES) -> Iterator[tuple[int, int, Mask]]:
         """Yield (low, high, which of the edges [low, high) are in the part)."""
-        return _masks(self.rows, self.column, self.part, row_bytes)
+        return _masks(self.rows, self.column, self.part, self.time, row_bytes)
 
 
-def edge_sets(graph: StoredGraph, edge: int) -> list[EdgeSet]:
-    """Return the sets of an edge type, train, valid and test; none where it has no split."""
+def edge_sets(graph: StoredGraph, edge: int, *, timed: bool = False) -> list[EdgeSet]:
+    """Return the sets of an edge type, train, valid and test; none where it has no split.
+
+    ``timed``: where the graph is without edges that have no time, so are these.
+    """
+    is_timed = timed and UNTIMED in graph.store.held_out.get(edge, ())
+    time = next((one for one in graph.edge_columns(edge) if one.role == "time"), None) if is_timed else None
     graph = graph.all_edges
     column = next((one for one in graph.edge_columns(edge) if one.role == "split"), None)
     if column is None:
         return []
     rows = Rows.of_edges(graph, edge, "input", 0)
-    sizes = [sum(int(mask.sum()) for *_, mask in _masks(rows, column, part)) for part in range(len(EDGE_SETS))]
-    return [EdgeSet(name, graph, edge, column, part, sizes[part]) for part, name in enumerate(EDGE_SETS)]
+    sizes = [sum(int(mask.sum()) for *_, mask in _masks(rows, column, part, time)) for part in range(len(EDGE_SETS))]
+    return [EdgeSet(name, graph, edge, column, part, sizes[part], time) for part, name in enumerate(EDGE_SETS)]
 
 
-def _masks(rows: Rows, column: ColumnSchema, part: int, row_bytes: int = _ROW_BYTES) -> Iterator[tuple[int, int, Mask]]:
+def _masks(
+    rows: Rows, column: ColumnSchema, part: int, time: ColumnSchema | None, row_bytes: int = _ROW_BYTES
+) -> Iterator[tuple[int, int, Mask]]:
     for low, high in rows.slices(row_bytes):
-        yield low, high, equals(rows, column, part, low, high)
+        mask = equals(rows, column, part, low, high)
+        yield low, high, mask if time is None else mask & read_present(rows, time, low, high)

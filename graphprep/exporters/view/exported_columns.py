@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,12 +26,14 @@ class ExportedColumns:
     """The columns of each node and edge type that are written, with the dtypes in which they are; ``metadata`` has all.
 
     ``negatives`` of each edge type are not among them: they name nodes, and are written as those that a trainer sees.
+    ``times`` are what edges of some types (by number) get that have none.
     """
 
     metadata: GraphMetadata
     nodes: tuple[tuple[ColumnSchema, ...], ...]
     edges: tuple[tuple[ColumnSchema, ...], ...]
     negatives: tuple[tuple[ColumnSchema, ...], ...]
+    times: Mapping[int, float] = field(default_factory=dict)
 
 
 def without_columns(metadata: GraphMetadata, dropped: Sequence[str]) -> tuple[GraphMetadata, tuple[str, ...]]:

@@ -207,7 +207,14 @@ class StoredGraph:
 
     def edge_cells(self, edge: int, order: EdgeOrder, part: int, column: ColumnSchema, low: int, high: int) -> Cells:
         """Return a column of the edges [low, high) of a partition in the row order of a layout (``input``: of all)."""
-        return self._read("edge", edge, part, self.store.edge_column_stem(edge, order, column), column, low, high)
+        cells = self._read("edge", edge, part, self.store.edge_column_stem(edge, order, column), column, low, high)
+        return self.with_times(cells, edge, column, self.edge_present(edge, order, part, column, low, high))
+
+    def with_times(self, cells: Cells, edge: int, column: ColumnSchema, present: NDArray[np.bool_] | None) -> Cells:
+        """Return cells of an edge column with the time that stands for a missing one, if it is that of times."""
+        if column.role != "time" or present is None or edge not in self._columns.times:
+            return cells
+        return cells._replace(values=np.where(present[:, None], cells.values, self._columns.times[edge]))
 
     def edge_present(
         self, edge: int, order: EdgeOrder, part: int, column: ColumnSchema, low: int, high: int

@@ -23,7 +23,8 @@ class SampleOptions:
     ``seeds``: files, ``[TYPE=]FILE``, or ``[TYPE=]split:train``; with ``time_column``, ``seed_times`` are files of their times.
     One of three says how far and how many: ``fanouts``, a number for each hop from the seeds on, -1 for all (``15,10,5``, and
     ``src:rel:dst=10,5,5`` for an edge type); ``full``, all of so many hops; ``layer_sizes``, nodes of each type a layer, drawn
-    by ``layer_method``. ``copy_columns`` are ``[TYPE:]COLUMN``.
+    by ``layer_method``. ``missing_time``: where an edge has no time, ``refuse``, ``drop`` it, or the time that it gets;
+    ``untimed``: whether edge types without the column are drawn from. ``copy_columns`` are ``[TYPE:]COLUMN``.
     """
 
     seeds: tuple[str, ...] = ()
@@ -36,6 +37,8 @@ class SampleOptions:
     weight_column: str | None = None
     time_column: str | None = None
     seed_times: tuple[str, ...] = ()
+    missing_time: str = "refuse"
+    untimed: Literal["include", "exclude"] = "include"
     add_self_loop: bool = False
     batch_size: int = 1024
     epochs: int = 1

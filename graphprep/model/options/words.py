@@ -69,6 +69,8 @@ _CHOICES = {
     "header": "auto|yes|no",
     "missing": "error|skip|mark",
     "other-types": "keep|drop",
+    "missing-time": "refuse|drop|-?[0-9][0-9T:.-]*",
+    "untimed": "include|exclude",
     "index-dtype": "auto|int32|int64",
     "weight-dtype": "float32|float64",
     "array-shape": "2xe|ex2",

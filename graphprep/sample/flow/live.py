@@ -14,10 +14,10 @@ from graphprep.model.errors import InvalidIdError, UsageError
 from graphprep.model.ids import IdLike, as_ids
 from graphprep.model.options.checks import make_options
 from graphprep.model.options.sample import SampleOptions
-from graphprep.model.options.words import python_words
+from graphprep.model.options.words import in_words, python_words
 from graphprep.model.shown.results import Card, Showable
 from graphprep.model.shown.texts import count
-from graphprep.sample.command import grow_all, open_blocks, too_large
+from graphprep.sample.command import draw_notes, grow_all, open_blocks, too_large
 from graphprep.sample.flow.node_flow import NodeFlow
 from graphprep.sample.flow.parent import ready_store
 from graphprep.sample.flows import TooLargeError, grow_flows
@@ -34,11 +34,13 @@ class DrawnFlows(Sequence[NodeFlow], Showable):
     """The flows of a loaded store, mini-batch after mini-batch, epoch after epoch: each is drawn when it is asked for.
 
     Asked again, it is the same. ``flows[i]`` is a flow, ``flows[i:j]`` a tuple of some; going through all of them uses threads.
+    ``notes`` are those of ``sample``: which edges are drawn otherwise than by weight or time.
     """
 
     def __init__(self, graph: Graph, asked: SampleAsked, seeds: Seeds, options: SampleOptions) -> None:
         self._graph, self._asked, self._seeds, self._options = graph, asked, seeds, options
         self._rows, self._most_bytes, self._threads = _hold(graph, asked, options)
+        self.notes = in_words(draw_notes(asked, options, [rows.arrays for rows in self._rows]))
 
     def __len__(self) -> int:
         return self._options.epochs * self._seeds.num_batches(self._options.batch_size)
@@ -69,7 +71,8 @@ class DrawnFlows(Sequence[NodeFlow], Showable):
 
     def card(self) -> Card:
         """See ``Showable``."""
-        return Card(f"DrawnFlows: {count(len(self), 'flow')} of {count(self._asked.flows.num_hops + 1, 'layer')}")
+        head = f"DrawnFlows: {count(len(self), 'flow')} of {count(self._asked.flows.num_hops + 1, 'layer')}"
+        return Card(head, (), tuple(f"note: {one}" for one in self.notes))
 
 
 @python_words()
