@@ -27,11 +27,11 @@ from graphprep.model.schema import edge_type_text
 from graphprep.rewrite.run import StoreRun, refuse_same
 from graphprep.rewrite.stored_edges import derive_needs
 from graphprep.sample.drawn import FlowSeeds
-from graphprep.sample.flows import GrownFlow, TooLargeError, grow_flows
+from graphprep.sample.flows import SEED_BYTES, GrownFlow, TooLargeError, grow_flows
 from graphprep.sample.order import describe_store
 from graphprep.sample.plan import SampleAsked, plan_sample
 from graphprep.sample.rows import BlockArrays, HeldRows, Rows, hold_or_stream, open_rows
-from graphprep.sample.seeds import SEED_BYTES, Seeds, read_seeds
+from graphprep.sample.seeds import Seeds, read_seeds
 from graphprep.sample.write import SHARD_BYTES, ShardWriter
 from graphprep.storage.private import remove_leftovers
 from graphprep.storage.write.outputs import FolderOutput, check_output
@@ -68,7 +68,7 @@ def sample(store: str, out: str, options: SampleOptions, reporter: Reporter | No
         narrow.metadata = asked.metadata(source.metadata)
         need = asked.need(source.metadata)
         ready = stack.enter_context(derived_store(narrow, need, run.storage, room, run.reporter, run.tmp_dir))
-        run.ledger.begin("sample", _needs(memory, room, seeds))
+        run.ledger.begin("sample", _needs(memory, room))
         begin = time.perf_counter()
         writer = ShardWriter(folder, asked, ready, room, options.format)
         blocks = open_blocks(asked, ready)
@@ -95,10 +95,9 @@ def sample(store: str, out: str, options: SampleOptions, reporter: Reporter | No
         )
 
 
-def _needs(memory: MemoryPlan, room: Workspace, seeds: Seeds) -> Iterator[Need]:
+def _needs(memory: MemoryPlan, room: Workspace) -> Iterator[Need]:
     yield from room.needs()
     yield Need("flows", memory.working_bytes, "those that grow, and those of a shard, of {} or more", (SHARD_BYTES,))
-    yield Need("seeds", seeds.nodes.size * SEED_BYTES, "all of them, in their order")
 
 
 def _told_options(options: SampleOptions) -> dict[str, Any]:
@@ -147,7 +146,9 @@ def grow_all(
 
     Raises MemoryLimitError where one flow is too large.
     """
-    done = 0
+    done, first_bytes = 0, min(options.batch_size, seeds.nodes.size) * SEED_BYTES
+    if first_bytes > most_bytes:
+        raise too_large(TooLargeError(first_bytes), most_bytes)
     if all(isinstance(one, HeldRows) for one in rows):
         share = most_bytes // num_in_flight(threads, threads)
 
@@ -188,6 +189,6 @@ def _grow_groups(
 def too_large(error: TooLargeError, most_bytes: int) -> MemoryLimitError:
     """Return the error of a flow that has no room."""
     return MemoryLimitError(
-        f"a flow takes more than {format_size(most_bytes)}, at least {format_size(error.num_bytes)} in one hop",
+        f"a flow takes at least {format_size(error.num_bytes)}, and the memory limit leaves {format_size(most_bytes)} for one",
         fix="raise --memory-limit, or lower --batch-size or the fan-outs",
     )

@@ -17,6 +17,8 @@ from graphprep.sample.layerwise import choose_layer
 from graphprep.sample.rows import ENTRY_BYTES, Requests, Rows
 
 Ints = NDArray[np.int64]
+SEED_BYTES = 56  # of a seed of a flow: its type, ID and time, its slot in the numbering, and what is written
+ROW_BYTES = 32  # of a node whose edges of a type are drawn: where its row lies, how long it is, and what is written
 EDGE_BYTES = 96  # of an edge on its way: position, source, ID, their orders, its slot in the numbering, what is written
 
 
@@ -31,11 +33,29 @@ class GrownFlow:
 
 
 class TooLargeError(Exception):
-    """The flows of a group would take ``num_bytes``."""
+    """The flows of a group would take ``num_bytes``, or more."""
 
     def __init__(self, num_bytes: int) -> None:
         super().__init__(num_bytes)
         self.num_bytes = num_bytes
+
+
+class _Budget:
+    """What the flows of a group may take, in bytes, and what is spent of it."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._spent_bytes = 0
+
+    def check(self, num_bytes: int) -> None:
+        """Raise TooLargeError where so many more are too many."""
+        if self._spent_bytes + num_bytes > self._most_bytes:
+            raise TooLargeError(self._spent_bytes + num_bytes)
+
+    def spend(self, num_bytes: int) -> None:
+        """Take some, negative ones back. Raises TooLargeError where they are too many."""
+        self.check(num_bytes)
+        self._spent_bytes += num_bytes
 
 
 def grow_flows(plan: FlowPlan, rows: Sequence[Rows], group: Sequence[FlowSeeds], most_bytes: int) -> list[GrownFlow]:
@@ -44,13 +64,14 @@ def grow_flows(plan: FlowPlan, rows: Sequence[Rows], group: Sequence[FlowSeeds],
     ``rows`` are those of each block type; where ``plan.layer_method`` is ``fastgcn``, then the same the other way round. Raises
     TooLargeError before more than about ``most_bytes`` would be held, DataError where the store's arrays are faulty.
     """
+    budget = _Budget(most_bytes)
+    budget.spend(sum(one.nodes.size for one in group) * SEED_BYTES)
     layers, blocks = [_seed_layer(plan, group)], []
-    budget = most_bytes // EDGE_BYTES
     for hop in range(plan.num_hops):
         picks = []
-        for number in range(len(plan.block_types)):
+        for number, block_type in enumerate(plan.block_types):
+            budget.spend(layers[-1].nodes[block_type.destination].size * ROW_BYTES)
             picks.append(_draw(plan, rows[number], layers[-1], group, hop, number, budget))
-            budget -= picks[-1].sources.size
         if plan.layer_sizes:
             picks = choose_layer(plan, rows, layers[-1], picks, group, hop)
         for number, block_type in enumerate(plan.block_types):
@@ -88,7 +109,9 @@ def _join(arrays: list[Any]) -> Any:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def _draw(plan: FlowPlan, rows: Rows, layer: Layer, group: Sequence[FlowSeeds], hop: int, number: int, budget: int) -> Picks:
+def _draw(
+    plan: FlowPlan, rows: Rows, layer: Layer, group: Sequence[FlowSeeds], hop: int, number: int, budget: _Budget
+) -> Picks:
     of = plan.block_types[number].destination
     nodes, fanout = layer.nodes[of], plan.fanouts[hop][number]
     if fanout == 0 or not nodes.size:
@@ -102,8 +125,7 @@ def _draw(plan: FlowPlan, rows: Rows, layer: Layer, group: Sequence[FlowSeeds], 
     else:
         sizes = np.minimum(degrees, fanout)
     offsets = _offsets(sizes)
-    if offsets[-1] > budget:
-        raise TooLargeError(int(offsets[-1]) * EDGE_BYTES)
+    budget.spend(int(offsets[-1]) * EDGE_BYTES)
     flows = None
     if len(group) > 1:
         flows = np.repeat(np.arange(len(group), dtype=np.int32), np.diff(layer.bounds[of]))
@@ -113,11 +135,10 @@ def _draw(plan: FlowPlan, rows: Rows, layer: Layer, group: Sequence[FlowSeeds], 
         positions = np.empty(int(offsets[-1]), np.int64)
         draw_uniform(*of_rows, starts, degrees, offsets, plan.replace and fanout > 0, positions)
     else:
-        longest = int(degrees.max(initial=0)) * ENTRY_BYTES
-        if longest > budget * EDGE_BYTES:
-            raise TooLargeError(longest)
+        budget.check(int(degrees.max(initial=0)) * ENTRY_BYTES)
         positions, counts = rows.choose(of_rows, starts, degrees, offsets, fanout, replace=plan.replace)
         if (counts != sizes).any():
+            budget.spend((int(counts.sum()) - int(offsets[-1])) * EDGE_BYTES)
             positions = positions[_kept(offsets, counts)]
             offsets = _offsets(counts)
     return Picks(offsets, *rows.take(positions), positions)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.roles.seeds import find_seeds, read_ids
 from graphprep.edges.moves import Workspace
+from graphprep.kernels.cpu.ids.sort import order_by_key
 from graphprep.kernels.cpu.sample.draw import stream_keys
 from graphprep.kernels.cpu.sample.philox import random_words
 from graphprep.model.errors import DataError, StorageError, UsageError, one_of
@@ -22,19 +26,25 @@ from graphprep.sample.drawn import FlowSeeds
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import Storage
+from graphprep.storage.spill.runs import Runs
+from graphprep.storage.spill.scratch import Scratch
 
 Ints = NDArray[np.int64]
 _SHUFFLE = (1 << 32) - 1  # the stream of the order of seeds
-SEED_BYTES = 64  # of a seed while it is read, shuffled and cut into flows
+_STEP = 1 << 18  # seeds that are looked at at once
 
 
 @dataclass(frozen=True)
 class Seeds:
-    """All seeds: types int32[n], typed IDs int64[n], as given, and times int64[n] or None."""
+    """All seeds: types int32[n], typed IDs int64[n], as given, and times int64[n] or None.
+
+    ``scratch`` is where their orders lie, too, where memory may not hold them.
+    """
 
     types: NDArray[np.int32]
     nodes: Ints
     times: Ints | None
+    scratch: Scratch | None = None
 
     def num_batches(self, batch_size: int) -> int:
         """Return how many batches an epoch has."""
@@ -46,14 +56,33 @@ class Seeds:
         for epoch in range(options.epochs):
             if first >= (epoch + 1) * num_batches:
                 continue
-            order = np.arange(self.nodes.size)
-            if options.shuffle:
-                key = int(stream_keys(options.seed % 2**64, [epoch], [0], 0, _SHUFFLE)[0])
-                order = np.argsort(random_words(key, order.view(np.uint64), 0), kind="stable")
-            for batch in range(max(0, first - epoch * num_batches), num_batches):
-                mine = order[batch * options.batch_size : (batch + 1) * options.batch_size]
-                times = None if self.times is None else self.times[mine]
-                yield FlowSeeds(epoch, batch, self.types[mine], self.nodes[mine], times)
+            with contextlib.nullcontext() if self.scratch is None else self.scratch.inner() as scratch:
+                order = self._order(options, epoch, scratch)
+                for batch in range(max(0, first - epoch * num_batches), num_batches):
+                    chosen = slice(batch * options.batch_size, (batch + 1) * options.batch_size)
+                    mine: Any = chosen if order is None else order[chosen]
+                    nodes, types = np.array(self.nodes[mine]), np.array(self.types[mine])
+                    yield FlowSeeds(epoch, batch, types, nodes, None if self.times is None else np.array(self.times[mine]))
+
+    def _order(self, options: SampleOptions, epoch: int, scratch: Scratch | None) -> Ints | None:
+        """Return the order of an epoch's seeds; None: as given."""
+        if not options.shuffle:
+            return None
+        key, size = int(stream_keys(options.seed % 2**64, [epoch], [0], 0, _SHUFFLE)[0]), self.nodes.size
+        if scratch is None:
+            return np.argsort(random_words(key, np.arange(size, dtype=np.uint64), 0), kind="stable")
+        words, order, more = (scratch.zeros(size, dtype) for dtype in (np.uint64, np.int64, np.int64))
+        for start in range(0, size, _STEP):
+            some = np.arange(start, min(start + _STEP, size))
+            words[start : start + _STEP] = random_words(key, some.view(np.uint64), 0)
+            order[start : start + _STEP] = some
+        return np.asarray(order_by_key(words, order, more))
+
+
+class _Found(NamedTuple):
+    """Some of the seeds, or of their times."""
+
+    values: Ints
 
 
 class _TypedIds(StoreIndex):
@@ -69,28 +98,54 @@ def read_seeds(storage: Storage, store: StoreReader, options: SampleOptions, roo
 
     Raises UsageError for an unknown type, DataError ``file:line`` for an ID that is no node.
     """
-    types, nodes, times = [], [], []
+    nodes: Runs[_Found] = Runs(room.pool)
+    times: Runs[_Found] = Runs(room.pool)
+    types, counts = [], []
     index = (_TypedIds if options.typed_ids else StoreIndex)(store, room.piece_bytes)
     for number, word in enumerate(options.seeds):
         name, url = _split(word, store.metadata)
         owner = node_owner(store.metadata, name)
         if url.startswith("split:"):
-            found = [_of_split(store, name, url.removeprefix("split:"), room)]
+            found = _of_split(store, name, url.removeprefix("split:"), room)
         else:
             found = _of_files(storage, url, index, owner, room)
-        nodes.append(np.concatenate([np.zeros(0, np.int64), *found]))
-        types.append(np.full(nodes[-1].size, owner.number, np.int32))
+        types.append(owner.number)
+        counts.append(_append(nodes, found))
         if options.seed_times:
-            times.append(_read_times(storage, options.seed_times[number], nodes[-1].size, word))
-    if not sum(one.size for one in nodes):
+            _check_times(_append(times, _read_times(storage, options.seed_times[number])), counts[-1], number, options)
+    total = sum(counts)
+    if not total:
         raise DataError("there are no seeds", place=display_url(options.seeds[0]), fix="name a file of node IDs")
-    return Seeds(np.concatenate(types), np.concatenate(nodes), np.concatenate(times) if times else None)
+    kinds = room.scratch.zeros(total, np.int32)
+    for number, stop, size in zip(types, accumulate(counts), counts, strict=True):
+        kinds[stop - size : stop] = number
+    joined = _joined(times, total, room.scratch) if options.seed_times else None
+    return Seeds(kinds, _joined(nodes, total, room.scratch), joined, room.scratch)
 
 
-def _of_files(storage: Storage, url: str, index: StoreIndex, owner: Owner, room: Workspace) -> list[Ints]:
-    """Return the nodes of files. Raises StorageError where there is none; ``X=FILE`` may have meant a type."""
+def _append(runs: Runs[_Found], found: Iterator[Ints]) -> int:
+    """Add arrays to runs; return how many values that are."""
+    total = 0
+    for values in found:
+        runs.append(0, _Found(values))
+        total += values.size
+    return total
+
+
+def _joined(runs: Runs[_Found], size: int, scratch: Scratch) -> Ints:
+    """Move what runs hold into one array."""
+    out, at = scratch.zeros(size, np.int64), 0
+    for (values,) in runs.read(0, consume=True):
+        out[at : at + values.size] = values
+        at += values.size
+    runs.close()
+    return out
+
+
+def _of_files(storage: Storage, url: str, index: StoreIndex, owner: Owner, room: Workspace) -> Iterator[Ints]:
+    """Yield the nodes of files. Raises StorageError where there is none; ``X=FILE`` may have meant a type."""
     try:
-        return list(find_seeds(storage, url, index, owner.number, room.held_bytes))
+        yield from find_seeds(storage, url, index, owner.number, room.held_bytes)
     except StorageError as error:
         if "=" in url:
             error.fix += f"; the node type of --seeds TYPE=FILE is {owner.name}"
@@ -110,25 +165,31 @@ def _split(word: str, metadata: GraphMetadata) -> tuple[str | None, str]:
     return found
 
 
-def _of_split(store: StoreReader, name: str | None, part: str, room: Workspace) -> Ints:
-    """Return the nodes of a part of the split: int64[k], ascending."""
+def _of_split(store: StoreReader, name: str | None, part: str, room: Workspace) -> Iterator[Ints]:
+    """Yield the nodes of a part of the split: int64[k], ascending."""
     owner = node_owner(store.metadata, name)
     columns = [one for one in owner.columns if one.role == "split"]
     if part not in SPLITS or not columns:
         words = f"{owner.name!r} has no split" if not columns else f"there is no part {part!r}"
         raise UsageError(f"--seeds split:{part}: {words}", fix="name train, valid or test of a type with a split, or a file")
     with room.scratch.inner() as scratch:
-        return np.flatnonzero(column_mask(store, owner, columns[0].name, part, scratch))
+        mask = column_mask(store, owner, columns[0].name, part, scratch)
+        for start in range(0, mask.size, _STEP):
+            yield np.flatnonzero(mask[start : start + _STEP]) + start
 
 
-def _read_times(storage: Storage, url: str, size: int, seeds: str) -> Ints:
-    """Read integers, one for each seed, in their order. Raises DataError."""
-    found = [some.ids.numbers.view(np.int64) for file in storage.expand([url]).files for some in read_ids(storage, file, "int")]
-    times = np.concatenate([np.zeros(0, np.int64), *found])
-    if times.size != size:
+def _read_times(storage: Storage, url: str) -> Iterator[Ints]:
+    """Yield integers. Raises DataError."""
+    for file in storage.expand([url]).files:
+        for some in read_ids(storage, file, "int"):
+            yield some.ids.numbers.view(np.int64)
+
+
+def _check_times(found: int, wanted: int, number: int, options: SampleOptions) -> None:
+    """Raise DataError where times are not as many as their seeds."""
+    if found != wanted:
         raise DataError(
-            f"expected {size} times, one for each of {display_url(seeds)}, found {times.size}",
-            place=display_url(url),
+            f"expected {wanted} times, one for each of {display_url(options.seeds[number])}, found {found}",
+            place=display_url(options.seed_times[number]),
             fix="write one time a seed",
         )
-    return times

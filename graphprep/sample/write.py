@@ -14,18 +14,22 @@ from xxhash import xxh3_64
 
 from graphprep.derived.store import DerivedStore
 from graphprep.edges.moves import Workspace
+from graphprep.engine.budget import format_size
+from graphprep.model.errors import MemoryLimitError
 from graphprep.model.metadata import MANIFEST_NAME, dump_json
 from graphprep.model.schema import ColumnSchema, edge_type_text
 from graphprep.sample.flows import GrownFlow
 from graphprep.sample.manifest import FORMAT, VERSION, ShardEntry
 from graphprep.sample.plan import CopiedColumn, SampleAsked, member_name
 from graphprep.sample.rows import layout_of
+from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.outputs import FileOutput, FolderOutput
 from graphprep.storage.write.publish import npy_header
 from graphprep.store.items import StoredArray
 from graphprep.store.single import WholeStore
 
 SHARD_BYTES = 16 << 20  # a shard is closed when it holds as much
+_LIST_BYTES = 36  # of a value of a list while Parquet is written: levels, the page, and what these grow by (measured)
 _ARRAYS = (
     "layer_offsets", "node_mapping", "block_offsets", "sources", "indptr", "edge_mapping", "node_times", "edge_weights",
 )  # fmt: skip
@@ -36,7 +40,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Member:
-    """What a shard has of every flow: ``pieces`` gives rows of ``item_shape``, ``size`` how many; ``column`` is copied."""
+    """What a shard has of every flow: ``pieces`` gives rows of ``item_shape``, ``size`` how many; ``column`` is copied.
+
+    ``is_copied``: of a column, or of which rows of it are present.
+    """
 
     name: str
     dtype: np.dtype[Any]
@@ -44,6 +51,11 @@ class Member:
     size: Callable[[GrownFlow], int]
     pieces: Callable[[GrownFlow], Iterator[Array]]
     column: ColumnSchema | None = None
+    is_copied: bool = False
+
+    def num_values(self, flow: GrownFlow) -> int:
+        """Return how many numbers that are."""
+        return self.size(flow) * int(np.prod(self.item_shape, dtype=np.int64))
 
 
 class ShardWriter:
@@ -55,6 +67,7 @@ class ShardWriter:
         self._folder = folder
         self._format = file_format
         self._asked = asked
+        self._room = room
         self._columns = list(column_members(asked, store, room))
         self._flows: list[GrownFlow] = []
         self._num_bytes = 0
@@ -64,13 +77,24 @@ class ShardWriter:
     def add(self, flow: GrownFlow) -> None:
         """Take a flow; a shard that is large enough is written."""
         self._flows.append(flow)
-        arrays = (getattr(flow.arrays, name) for name in _ARRAYS)
-        self._num_bytes += sum(one.nbytes for one in arrays if one is not None)
-        self._num_bytes += sum(
-            one.size(flow) * one.dtype.itemsize * int(np.prod(one.item_shape, dtype=np.int64)) for one in self._columns
-        )
+        members = [*_array_members(flow), *self._columns]
+        self._check_list(flow, members)
+        self._num_bytes += sum(one.num_values(flow) * one.dtype.itemsize for one in members)
         if self._num_bytes >= SHARD_BYTES:
             self.flush()
+
+    def _check_list(self, flow: GrownFlow, members: Sequence[Member]) -> None:
+        """Raise MemoryLimitError where one list of a flow has no room in the writer of Parquet."""
+        largest = max(members, key=lambda one: one.num_values(flow))
+        need, room = largest.num_values(flow) * _LIST_BYTES, self._room.pool.cap_bytes + self._room.held_bytes
+        if self._format == "parquet" and need > room:
+            words = (
+                f"{largest.name!r} of a flow has {largest.num_values(flow):,} values, which take {format_size(need)} to write"
+            )
+            raise MemoryLimitError(
+                f"{words} to Parquet, and the memory limit leaves {format_size(room)}",
+                fix="raise --memory-limit, lower --batch-size or the fan-outs, or take --format npz",
+            )
 
     def flush(self) -> None:
         """Write what is held."""
@@ -81,7 +105,11 @@ class ShardWriter:
         members = [*_array_members(flows[0]), *self._columns]
         with self._folder.open(name) as file:
             hashed = _Hashed(file)
-            (_write_npz if self._format == "npz" else _write_parquet)(hashed, flows, members)
+            if self._format == "npz":
+                _write_npz(hashed, flows, members)
+            else:
+                with self._room.scratch.inner() as scratch:
+                    _write_parquet(hashed, flows, members, scratch)
         self.shards.append(
             ShardEntry(
                 path=name,
@@ -172,6 +200,7 @@ def _column(
             lambda flow: rows(flow).size,
             lambda flow, array=array, step=step: _taken(array, rows(flow), step),  # type: ignore[misc]
             copied.column if member == name else None,
+            is_copied=True,
         )
 
 
@@ -244,16 +273,32 @@ def _write_npz(file: _Hashed, flows: Sequence[GrownFlow], members: Sequence[Memb
                             entry.write(np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data)
 
 
-def _write_parquet(file: _Hashed, flows: Sequence[GrownFlow], members: Sequence[Member]) -> None:
-    """Write a row for each flow, with a list for each member."""
+def _write_parquet(file: _Hashed, flows: Sequence[GrownFlow], members: Sequence[Member], scratch: Scratch) -> None:
+    """Write a row for each flow, with a list for each member.
+
+    Arrays of flows are not copied, columns lie in ``scratch``. The writer holds one list at a time, several times over.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     columns = {}
     for member in members:
-        pieces = [
-            np.concatenate([np.zeros(0, member.dtype), *(one.reshape(-1) for one in member.pieces(flow))]) for flow in flows
-        ]
-        offsets = np.cumsum([0, *(one.size for one in pieces)], dtype=np.int64)
-        columns[member.name] = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate(pieces)))
-    pq.write_table(pa.table(columns), pa.PythonFile(file, "w"), row_group_size=len(flows), compression="NONE")
+        lists = []
+        for flow in flows:
+            values = _values(member, flow, scratch)
+            lists.append(pa.LargeListArray.from_arrays(pa.array([0, values.size], pa.int64()), pa.array(values)))
+        columns[member.name] = pa.chunked_array(lists)
+    table, options = pa.table(columns), {"compression": "NONE", "use_dictionary": False}
+    pq.write_table(table, pa.PythonFile(file, "w"), row_group_size=len(flows), **options)
+    pa.default_memory_pool().release_unused()
+
+
+def _values(member: Member, flow: GrownFlow, scratch: Scratch) -> Array:
+    """Return what a member has of a flow, in one dimension."""
+    if not member.is_copied:
+        return next(member.pieces(flow)).reshape(-1)
+    out, at = scratch.zeros(member.num_values(flow), member.dtype), 0
+    for piece in member.pieces(flow):
+        out[at : at + piece.size] = piece.reshape(-1)
+        at += piece.size
+    return out
