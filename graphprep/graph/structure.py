@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from graphprep.model.shown.results import Card, Showable, type_rows
 Ints = NDArray[np.int64]
 Nodes = IdLike | Mapping[str, IdLike]
 EdgeIds = IdLike | Mapping[EdgeTypeLike, IdLike]
+OtherTypes = Literal["keep", "drop"]
 _SORTED_AT_ONCE = 1 << 20  # entries
 
 
@@ -121,14 +122,14 @@ class GraphStructure(GraphQueries):
         """
         return self._star(nodes, "csr")
 
-    def node_subgraph(self, nodes: Nodes) -> Subgraph:
+    def node_subgraph(self, nodes: Nodes, *, other_types: OtherTypes = "drop") -> Subgraph:
         """Return the subgraph that nodes induce: these, in the order given, and the edges between them, as rows lie.
 
-        ``nodes``: IDs or a mask, or, by node type, several of them; of a type that is not named there are none. Raises
-        UsageError for a node that is there twice. Source: ``dgl.node_subgraph``.
+        ``nodes``: IDs or a mask, or, by node type, several of them; of a type that is not named there are none, or all
+        (``other_types="keep"``). Raises UsageError for a node that is there twice. Source: ``dgl.node_subgraph``.
         """
-        wanted = self._by_node_type(nodes)
-        picked = {name: wanted.get(name, np.zeros(0, np.int64)) for name in self.node_types}
+        others = self._all_nodes() if _keeps(other_types) else dict.fromkeys(self.node_types, np.zeros(0, np.int64))
+        picked = others | self._by_node_type(nodes)
         ranks = {name: _ranks(name, ids) for name, ids in picked.items()}
         edges = {}
         for number, (src_type, relation, dst_type) in enumerate(self.edge_types):
@@ -144,17 +145,20 @@ class GraphStructure(GraphQueries):
             edges[src_type, relation, dst_type] = SubgraphEdges(*(ends[::-1] if self._is_csc(rows) else ends), ids)
         return Subgraph(picked, edges)
 
-    def edge_subgraph(self, edge_ids: EdgeIds, *, relabel_nodes: bool = True) -> Subgraph:
+    def edge_subgraph(self, edge_ids: EdgeIds, *, relabel_nodes: bool = True, other_types: OtherTypes = "drop") -> Subgraph:
         """Return edges, in the order given, and the nodes that they join, ascending; all nodes without ``relabel_nodes``.
 
-        ``edge_ids``: of the only edge type, or by edge type; of a type that is not named there are none. Raises UsageError
-        where the store holds no edge IDs. Source: ``dgl.edge_subgraph``.
+        ``edge_ids``: of the only edge type, or by edge type; of a type that is not named there are none, or all
+        (``other_types="keep"``). Raises UsageError where the store holds no edge IDs. Source: ``dgl.edge_subgraph``.
         """
         named = edge_ids if isinstance(edge_ids, Mapping) else {self.edge_types[self._edge_number(None)]: edge_ids}
         none = np.zeros(0, np.int64)
         found = dict.fromkeys(self.edge_types, (none, none, none))
-        for edge_type, ids in named.items():
-            number = self._edge_number(edge_type)
+        numbers = {self._edge_number(edge_type): ids for edge_type, ids in named.items()}
+        if _keeps(other_types):
+            sizes = self.metadata.num_edges_per_type
+            numbers = {number: np.arange(size) for number, size in enumerate(sizes)} | numbers
+        for number, ids in numbers.items():
             wanted = self._edges.check(number, ids)[0].ravel()
             found[self.edge_types[number]] = (*self.find_edges(wanted, number), wanted)
         if not relabel_nodes:
@@ -209,6 +213,13 @@ class GraphStructure(GraphQueries):
                 ids = np.flatnonzero(some)
             found[self.node_types[number]] = self._nodes.check(number, ids)[0].ravel()
         return found
+
+
+def _keeps(other_types: OtherTypes) -> bool:
+    """Return whether subgraphs keep what is of a type that is not named. Raises UsageError."""
+    if other_types not in get_args(OtherTypes):
+        raise UsageError(f"other_types: {other_types!r} means nothing", fix=one_of(get_args(OtherTypes)))
+    return other_types == "keep"
 
 
 def _ranks(name: str, ids: Ints) -> tuple[Ints, Ints]:

@@ -131,13 +131,15 @@ def _rewrites() -> list[Rewrite]:
         *("filter 'weight > 3'", "sort-neighbors weight", "drop-columns weight", "to-bidirected filter-degree 8: reverse"),
     )
     of_several = (
-        *("node-subgraph 0={shop}", "edge-subgraph 0:0:1={ids}", "khop-subgraph 0={shop} 2", "flatten 0 1"),
+        *("khop-subgraph 0={shop} 2", "flatten 0 1"),
         *("add-reverse to-homogeneous line-graph", "to-homogeneous to-bidirected largest-component"),
     )
     orders = ("degree", "in-degree", "out-degree", "hub-sort", "hub-cluster", "dbg", "bfs", "rcm", "llp", "random")
     found = [Rewrite("transform", store, how) for store in (_HOMO, _HETERO) for how in everywhere]
     found += [Rewrite("transform", _HOMO, how) for how in of_one] + [Rewrite("transform", _HETERO, how) for how in of_several]
     found += [Rewrite("transform", store, "node-subgraph {ids}", (("ids", "preserved"),)) for store in (_HOMO,)]
+    of_a_type = ("node-subgraph 0={shop}", "edge-subgraph 0:0:1={ids}")
+    found += [Rewrite("transform", _HETERO, how, (("other_types", "keep"),)) for how in of_a_type]
     found += [Rewrite("transform", store, "to-simple largest-component", (("maps", True),)) for store in (_HOMO, _HETERO)]
     scopes = ("partition", "graph")
     found += [

@@ -190,6 +190,7 @@ def test_types_and_bits(karate, town):
     ("ask", "error", "message"),
     [
         (lambda graph: graph.predecessors(0, radius=0), UsageError, "radius must be at least 1, found 0"),
+        (lambda graph: graph.node_subgraph([3], other_types="some"), UsageError, "other_types: 'some' means nothing"),
         (lambda graph: graph.node_subgraph([3, 1, 3]), UsageError, "node 3 of '_N' is there twice"),
         (
             lambda graph: graph.node_subgraph([34]),

@@ -290,9 +290,13 @@ def test_nodes_induce_a_subgraph(store, tmp_path):
         words.append(f"{name}={tmp_path / f'{number}.txt'}")
     if not words:
         return
-    found, graph = transformed(store, tmp_path, ["node-subgraph", *words])
-    nodes, edges = induced(old, wanted)
-    check(found, nodes, edges, ordered=has_ids(store))
+    for others in ("keep", "drop"):
+        if others == "drop":  # nothing stays of the others, as in DGL
+            wanted = {name: wanted.get(name, set()) for name in old.nodes}
+        out = {"other_types": others, "overwrite": True}
+        found, graph = transformed(store, tmp_path, ["node-subgraph", *words], **out)
+        nodes, edges = induced(old, wanted)
+        check(found, nodes, edges, ordered=has_ids(store))
     before = graphprep.load(str(store))
     for name in graph.node_types:
         names = [column.name for column in graph.columns(name)]
@@ -432,17 +436,53 @@ def test_hops_and_degrees_over_types(tmp_path):
         check(found, *induced(old, by_type([node for node in every if low <= degrees[node] <= high])))
 
 
-def test_a_list_of_edges_of_a_type(tmp_path):
-    """Edges of other types stay, and what they join."""
+@pytest.mark.parametrize("others", ["keep", "drop"])
+def test_a_list_of_edges_of_a_type(others, tmp_path):
+    """Edges of other types, and what they join, stay or go."""
     store = STORES[SHOP]
     old = Naive(store)
     (tmp_path / "ids").write_text("0\n5\n17\n")
-    found, _ = transformed(store, tmp_path, ["edge-subgraph", f"0:0:1={tmp_path / 'ids'}"])
+    found, _ = transformed(store, tmp_path, ["edge-subgraph", f"0:0:1={tmp_path / 'ids'}"], other_types=others)
     name = ("0", "0", "1")
-    edges = old.edges | {name: [old.edges[name][at] for at in (0, 5, 17)]}
+    rest = old.edges if others == "keep" else {key: [] for key in old.edges}
+    edges = rest | {name: [old.edges[name][at] for at in (0, 5, 17)]}
     ends = {(t[side], row[side // 2]) for t, rows in edges.items() for row in rows for side in (0, 2)}
     nodes = {kind: [row for row in rows if (kind, row[0]) in ends] for kind, rows in old.nodes.items()}
     check(found, nodes, edges)
+
+
+@pytest.mark.parametrize("others", ["keep", "drop"])
+def test_the_command_line_and_python_agree_on_types_that_are_not_named(others, tmp_path, capsys):
+    store = STORES[SHOP]
+    graph = graphprep.load(str(store))
+    raws = graph.ids("0")[[0, 3, 4]]
+    (tmp_path / "nodes").write_text("".join(f"{raw}\n" for raw in raws.tolist()))
+    (tmp_path / "edges").write_text("0\n5\n17\n")
+    edge_type = graph.edge_types[0]
+    cases = {
+        "node": (f"0={tmp_path / 'nodes'}", graph.node_subgraph({"0": [0, 3, 4]}, other_types=others)),
+        "edge": (
+            f"{edge_type_text(edge_type)}={tmp_path / 'edges'}",
+            graph.edge_subgraph({edge_type: [0, 5, 17]}, other_types=others),
+        ),
+    }
+    for kind, (word, wanted) in cases.items():
+        out = tmp_path / kind
+        assert run(["transform", str(store), str(out), f"{kind}-subgraph", word, "--other-types", others]) == 0
+        found = graphprep.load(str(out))
+        kept = graph.node_subgraph({"0": [0, 3, 4]}, other_types="keep").edges.items()
+        gone = [some.src.size for name, some in kept if name[::2] != ("0", "0")]
+        if kind == "edge":
+            gone = [graph.num_edges(name) for name in graph.edge_types[1:]]
+        told = f"{kind}-subgraph: what is not named went, {sum(gone)} edges of {len(gone)} types;"
+        assert (told in " ".join(capsys.readouterr().out.split())) == (others == "drop")
+        for name in graph.node_types:
+            assert set(found.ids(name).tolist()) == set(graph.ids(name)[wanted.node_ids[name]].tolist())
+        for name in graph.edge_types:
+            some, (src, dst, _) = wanted.edges[name], found.edges(name)
+            own = [graph.ids(name[side])[wanted.node_ids[name[side]][ends]] for side, ends in ((0, some.src), (2, some.dst))]
+            pairs = zip(found.ids(name[0])[src].tolist(), found.ids(name[2])[dst].tolist(), strict=True)
+            assert sorted(pairs) == sorted(zip(*(ends.tolist() for ends in own), strict=True))
 
 
 def test_columns_are_dropped(store, tmp_path):

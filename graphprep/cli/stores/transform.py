@@ -27,6 +27,10 @@ class OutputFlags:
         Literal["compact", "preserved"],
         _of_store("Where nodes go: the IDs of the others close up (compact), or all nodes stay and only edges go (preserved)."),
     ] = "compact"
+    other_types: Annotated[
+        Literal["keep", "drop"],
+        _of_store("What node-subgraph and edge-subgraph do with what is of a type that is not named."),
+    ] = "drop"
     into: Annotated[
         str | None,
         _of_store("flatten makes one edge type of this name, all nodes of one type, as to-homogeneous does.", metavar="NAME"),

@@ -180,6 +180,7 @@ class _Chain:
                         self.maps is not None,
                         self._names,
                         self._options.into,
+                        self._options.other_types == "keep",
                     )
                     recipe = OPERATIONS[name].apply(step, arguments)
                     self.notes += step.notes

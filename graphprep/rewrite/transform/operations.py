@@ -14,6 +14,7 @@ from graphprep.convert.roles.seeds import find_seeds
 from graphprep.edges.moves import Workspace
 from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.schema import NeighborOrder, edge_type_text
+from graphprep.model.shown.texts import count
 from graphprep.rewrite.transform import edge_ops, node_ops, select, views
 from graphprep.rewrite.transform.names import MadeNames, parse_names
 from graphprep.rewrite.transform.recipe import EdgeRecipe, Ids, Ints, Recipe
@@ -31,7 +32,8 @@ class Step:
     """What an operation works with: a store and what is made of it so far. ``compact``: IDs close up where nodes go.
 
     ``with_maps``: merged edges are to be found again by their old IDs. ``names`` are those of columns that are made,
-    ``into`` that of the edge type that ``flatten`` makes. ``notes`` are sentences for the user.
+    ``into`` that of the edge type that ``flatten`` makes. ``keeps_others``: subgraphs keep what of types is that are not named.
+    ``notes`` are sentences for the user.
     """
 
     store: StoredArrays
@@ -42,6 +44,7 @@ class Step:
     with_maps: bool = False
     names: MadeNames = field(default_factory=MadeNames)
     into: str | None = None
+    keeps_others: bool = False
     notes: list[str] = field(default_factory=list)
 
 
@@ -122,7 +125,21 @@ def _node_subgraph(step: Step, arguments: Sequence[str]) -> Recipe:
     for word in arguments:
         owner, mask = _node_mask(step, word)
         masks[owner.number] = masks[owner.number] & mask if owner.number in masks else mask
-    return node_ops.keep_nodes(step.store, step.recipe, masks, step.room.scratch, compact=step.compact)
+    scratch, metadata = step.room.scratch, step.store.metadata
+    if not step.keeps_others:
+        induced = node_ops.keep_nodes(step.store, step.recipe, masks, scratch, compact=False).edges
+        named = {metadata.node_types[number] for number in masks}
+        _tell_dropped(step, "node-subgraph", [one for one in induced if not named.issuperset(one.edge_type[::2])])
+        sizes = enumerate(metadata.num_nodes_per_type)
+        masks |= {number: scratch.zeros(size, np.bool_) for number, size in sizes if number not in masks}
+    return node_ops.keep_nodes(step.store, step.recipe, masks, scratch, compact=step.compact)
+
+
+def _tell_dropped(step: Step, operation: str, edges: Sequence[EdgeRecipe]) -> None:
+    """Say how many edges go for their types are not named."""
+    if edges:
+        words = f"{count(sum(one.size for one in edges), 'edge')} of {count(len(edges), 'type')}"
+        step.notes.append(f"{operation}: what is not named went, {words}; --other-types keep keeps it")
 
 
 def _node_mask(step: Step, word: str) -> tuple[Owner, Mask]:
@@ -160,19 +177,27 @@ def _parse_file(word: str, names: Sequence[str]) -> tuple[str | None, str]:
 
 def _edge_subgraph(step: Step, arguments: Sequence[str]) -> Recipe:
     metadata, scratch = step.store.metadata, step.room.scratch
-    recipe = step.recipe
+    recipe, named = step.recipe, set[int]()
     for word in arguments:
         name, column, value = _parse_column(word)
         if column is not None:
             owner = edge_owner(metadata, name)
+            named.add(owner.number)
             by_row = select.column_mask(step.store, owner, column, value, scratch)
             recipe = _keep(recipe, owner, by_row, _rows, scratch)
             continue
         names = [name for edge_type in metadata.edge_types for name in (edge_type_text(edge_type), edge_type[1])]
         name, url = _parse_file(word, names)
         owner = edge_owner(metadata, name)
+        named.add(owner.number)
         by_id = node_ops.mask_of(owner.size, [_read_edge_ids(step.storage, url, owner)], scratch)
         recipe = _keep(recipe, owner, by_id, EdgeRecipe.ids, scratch)
+    others = [one for one in recipe.edges if one.number not in named]
+    if others and not step.keeps_others:
+        _tell_dropped(step, "edge-subgraph", others)
+        none = np.zeros(0, np.int64)
+        edges = [one if one.number in named else one.take(none, scratch) for one in recipe.edges]
+        recipe = replace(recipe, edges=tuple(edges))
     if not step.compact:
         return recipe
     masks = node_ops.incident(step.store, recipe, scratch)
