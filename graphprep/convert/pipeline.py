@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
@@ -121,7 +121,10 @@ class Prepared:
 
 @dataclass(frozen=True, eq=False)
 class Converted:
-    """A store in a private folder, at ``url``, that is to be rewritten with ``writer``, and what that may take."""
+    """A store in a private folder, at ``url``, that is to be rewritten with ``writer``, and what that may take.
+
+    ``notes`` are sentences for the user of how that went.
+    """
 
     url: str
     writer: StoreWriter
@@ -132,6 +135,7 @@ class Converted:
     ledger: Ledger
     reporter: Reporter
     provenance: Callable[[], object]
+    notes: list[str] = field(default_factory=list)
 
 
 def convert(
@@ -190,19 +194,19 @@ def convert(
             lineage = {} if in_memory is not None else {"convert": {**recorded(inputs, options), **workers}}
             return provenance(urls, run.storage, time.perf_counter() - begin, run.device.name, lineage)
 
-        metadata = _build(run, prepared, writer, provenance_of)
+        metadata, notes = _build(run, prepared, writer, provenance_of), list[str]()
         if rewrite is not None:
             made = Converted(
                 url, target, run.storage, memory, tmp_dir, prepared.kernels, ledger, ledger.reporter, provenance_of
             )
-            metadata = rewrite(made)
+            metadata, notes = rewrite(made), made.notes
         ledger.end()
         if journal is None:
             kept.finish()
         summary = _summary(out, run, prepared, target.num_bytes, time.perf_counter() - begin)
         if rewrite is not None:
             summary = replace(summary, num_nodes=metadata.num_nodes_by_type(), num_edges=metadata.num_edges_by_type())
-        return summary if in_memory is None else replace(summary, notes=(*in_memory.notes, *summary.notes))
+        return replace(summary, notes=(*(in_memory.notes if in_memory is not None else ()), *summary.notes, *notes))
 
 
 def _build(run: Run, prepared: Prepared, writer: StoreWriter, provenance_of: Callable[[], object]) -> GraphMetadata:

@@ -114,19 +114,62 @@ def is_homo(old):
 
 
 def test_graphs_are_made_undirected(store, tmp_path):
+    """Edge types between nodes of one type; others stay as they are."""
     old = Naive(store)
-    if not is_homo(old):
+    if old.edges and all(src != dst for src, _, dst in old.edges):
         with pytest.raises(UsageError, match="lead from one node type to another"):
             graphprep.transform(str(store), str(tmp_path / "out"), "to-bidirected")
         return
     found, graph = transformed(store, tmp_path, "to-bidirected")
     edges = {}
     for name, rows in old.edges.items():
+        if name[0] != name[2]:
+            edges[name] = rows
+            continue
+        assert not graph.is_multigraph(name)
         both = rows + [(v, u, row) for u, v, row in rows if u != v]
         edges[name] = list({(u, v): (u, v, row) for u, v, row in reversed(both)}.values())
-    assert not graph.is_multigraph()
     if has_ids(store):
         check(found, old.nodes, edges, ordered=False)
+
+
+def test_edge_types_that_are_named_become_undirected(tmp_path, capsys):
+    """Of a heterogeneous graph; the command line, Python and convert say what stays as it is."""
+    rows = {
+        ("user", "knows", "user"): [(0, 1), (1, 0), (2, 2), (1, 2)],
+        ("user", "likes", "user"): [(0, 2), (0, 2)],
+        ("user", "buys", "item"): [(0, 0), (2, 1)],
+    }
+    tables = []
+    for number, (name, edges) in enumerate(rows.items()):
+        (tmp_path / f"{number}.csv").write_text("src,dst\n" + "".join(f"{u},{v}\n" for u, v in edges))
+        tables += ["--edges", f"{':'.join(name)}={tmp_path / f'{number}.csv'}"]
+    store = str(tmp_path / "store")
+    assert run(["convert", store, *tables, "--quiet"]) == 0
+    both = {name: list(dict.fromkeys([*edges, *((v, u) for u, v in edges if u != v)])) for name, edges in rows.items()}
+    knows, likes, buys = rows
+    stays = "edge types between different node types stay as they are: 1;"
+    for words, changed in (
+        (["to-bidirected", "user:knows:user"], [knows]),
+        (["to-bidirected", "likes"], [likes]),
+        (["symmetrize", "max", "user:knows:user", "likes"], [knows, likes]),
+        (["symmetrize", "knows"], [knows]),
+        (["to-bidirected"], [knows, likes]),
+    ):
+        capsys.readouterr()
+        assert run(["transform", store, str(tmp_path / "out"), *words, "--overwrite"]) == 0
+        assert (stays in " ".join(capsys.readouterr().out.split())) == (len(words) == 1)
+        found = {name: [row[:2] for row in some] for name, some in Naive(tmp_path / "out").edges.items()}
+        assert found == {name: both[name] if name in changed else rows[name] for name in rows}
+    assert run(["convert", str(tmp_path / "made"), *tables, "--undirected"]) == 0
+    assert stays in " ".join(capsys.readouterr().out.split())
+    assert read_store(tmp_path / "made") == read_store(tmp_path / "out")
+    for word, message in (
+        ("user:buys:item", "edges of type 'user:buys:item' lead from one node type to another"),
+        ("mean", "there is no edge type 'mean'"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            graphprep.transform(store, str(tmp_path / "no"), ["symmetrize", word])
 
 
 def merged(rows, merge, summed):

@@ -69,8 +69,8 @@ def transform(
 ) -> None:
     """Make a store of another: turn, merge, add, choose.
 
-    OP is one of: reverse, add-reverse, to-bidirected, symmetrize [sum|max|keep], to-simple [first|last|sum|max|count],
-    self-loops drop|add, node-subgraph and edge-subgraph [TYPE=]FILE or [TYPE:]@COLUMN[=VALUE], khop-subgraph [TYPE=]FILE K,
+    OP is one of: reverse, add-reverse, to-bidirected [TYPE], symmetrize [sum|max|keep] [TYPE], to-simple
+    [first|last|sum|max|count], self-loops drop|add, node-subgraph and edge-subgraph [TYPE=]FILE or [TYPE:]@COLUMN[=VALUE], khop-subgraph [TYPE=]FILE K,
     filter '[TYPE:] EXPRESSION', filter-degree MIN:MAX, largest-component, to-homogeneous, flatten RELATION, line-graph
     [no-backtracking], metagraph, layout csr|csc|both, index-dtype auto|int32|int64, sort-neighbors [id|weight|time|input],
     drop-columns [TYPE:]COLUMN.

@@ -231,7 +231,9 @@ def rewrite_converted(operations: Sequence[str], made: Converted) -> GraphMetada
         store = CheckingStore(made.storage, made.url)
         folder = _Folder(stack, made.tmp_dir)
         chain = _Chain(made.storage, store, room, TransformOptions(), folder, made.ledger, made.reporter, made.provenance)
-        return chain.run(parse_operations(operations), made.writer)
+        metadata = chain.run(parse_operations(operations), made.writer)
+        made.notes.extend(chain.notes)
+        return metadata
 
 
 def _is_plain(recipe: Recipe, metadata: GraphMetadata) -> bool:

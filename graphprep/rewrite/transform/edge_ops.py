@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
@@ -39,6 +39,7 @@ from graphprep.store.paths import edge_folder
 from graphprep.store.single import WholeStore
 
 Merge = Literal["first", "last", "sum", "max", "count"]
+WEIGHTS = ("sum", "max", "keep")  # what becomes of the weights of an edge and its reverse
 COUNT = "count"
 Made = TypeVar("Made")
 
@@ -70,16 +71,25 @@ def _turned(edges: EdgeRecipe, relation: str) -> EdgeRecipe:
 
 
 def symmetrize(
-    store: StoredArrays, recipe: Recipe, room: Workspace, weights: Literal["sum", "max", "keep"], *, with_maps: bool
+    store: StoredArrays,
+    recipe: Recipe,
+    room: Workspace,
+    weights: Literal["sum", "max", "keep"],
+    chosen: Collection[int],
+    *,
+    with_maps: bool,
 ) -> Recipe:
     """Add the reverse of every edge but loops, behind all edges, and merge those that then have the same ends.
 
-    With ``keep`` that is DGL's ``to_bidirected``: the first of the merged edges stays. Raises UsageError for edge types whose
-    ends are of two node types.
+    With ``keep`` that is DGL's ``to_bidirected``: the first of the merged edges stays. ``chosen`` are the numbers of the edge types
+    that are changed. Raises UsageError for one whose ends are of two node types.
     """
     both = []
     for edges in recipe.edges:
         src, _, dst = edges.edge_type
+        if edges.number not in chosen:
+            both.append(edges)
+            continue
         if src != dst:
             raise UsageError(
                 f"edges of type {edge_type_text(edges.edge_type)!r} lead from one node type to another",
@@ -88,7 +98,7 @@ def symmetrize(
             )
         both.append(_with_reverses(edges, room.scratch))
     merge: Merge = "first" if weights == "keep" else weights
-    return to_simple(store, replace(recipe, edges=tuple(both)), room, merge, with_maps=with_maps)
+    return to_simple(store, replace(recipe, edges=tuple(both)), room, merge, chosen, with_maps=with_maps)
 
 
 def _with_reverses(edges: EdgeRecipe, scratch: Scratch) -> EdgeRecipe:
@@ -176,16 +186,27 @@ class Groups:
 
 
 def to_simple(
-    store: StoredArrays, recipe: Recipe, room: Workspace, merge: Merge, *, with_maps: bool, names: MadeNames | None = None
+    store: StoredArrays,
+    recipe: Recipe,
+    room: Workspace,
+    merge: Merge,
+    chosen: Collection[int] | None = None,
+    *,
+    with_maps: bool,
+    names: MadeNames | None = None,
 ) -> Recipe:
     """Make one edge of those that have the same ends and type, in the place of the first of them.
 
     Its columns are those of the first (``last``: of the last) of them; ``sum`` and ``max`` are taken of dense columns of
     numbers, of those that are there; ``count`` adds a column of how many they were, as DGL's ``to_simple`` does. The recipe's
-    ``maps``, ``with_maps``, lead from old edge IDs to new ones.
+    ``maps``, ``with_maps``, lead from old edge IDs to new ones. ``chosen`` are the numbers of the edge types that are changed,
+    None: all.
     """
     edges, maps = [], dict(recipe.maps)
     for one in recipe.edges:
+        if chosen is not None and one.number not in chosen:
+            edges.append(one)
+            continue
         groups = group_edges(store, one, room, merge, with_first=with_maps or merge in ("sum", "max"))
         kept: Ids = positions(groups.is_first, room.scratch, narrow(one.size))
         new_ids = _new_ids(groups.first, kept, room.scratch)

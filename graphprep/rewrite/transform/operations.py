@@ -111,8 +111,17 @@ def _self_loops(step: Step, arguments: Sequence[str]) -> Recipe:
 
 
 def _symmetrize(step: Step, arguments: Sequence[str]) -> Recipe:
-    weights = _choice("symmetrize", arguments[0] if arguments else "sum", ("sum", "max", "keep"))
-    return edge_ops.symmetrize(step.store, step.recipe, step.room, weights, with_maps=step.with_maps)
+    weights, *named = arguments if arguments and arguments[0] in edge_ops.WEIGHTS else ("sum", *arguments)
+    metadata = step.store.metadata
+    chosen = {edge_owner(metadata, name).number for name in named}
+    same = {number for number, (src, _, dst) in enumerate(metadata.edge_types) if src == dst}
+    if not named and same:
+        chosen = same
+        if len(same) < len(metadata.edge_types):
+            left = len(metadata.edge_types) - len(same)
+            step.notes.append(f"edge types between different node types stay as they are: {left}; add-reverse reverses them")
+    chosen = chosen or set(range(len(metadata.edge_types)))
+    return edge_ops.symmetrize(step.store, step.recipe, step.room, weights, chosen, with_maps=step.with_maps)
 
 
 def _to_simple(step: Step, arguments: Sequence[str]) -> Recipe:
@@ -351,8 +360,8 @@ OPERATIONS = {
     "reverse": Operation("", 0, 0, lambda step, _: edge_ops.reverse(step.recipe)),
     "transpose": Operation("", 0, 0, lambda step, _: edge_ops.reverse(step.recipe)),
     "add-reverse": Operation("", 0, 0, lambda step, _: edge_ops.add_reverse(step.recipe)),
-    "to-bidirected": Operation("", 0, 0, lambda step, _: _symmetrize(step, ("keep",))),
-    "symmetrize": Operation("[sum|max|keep]", 0, 1, _symmetrize),
+    "to-bidirected": Operation("[TYPE …]", 0, _MANY, lambda step, named: _symmetrize(step, ("keep", *named))),
+    "symmetrize": Operation("[sum|max|keep] [TYPE …]", 0, _MANY, _symmetrize),
     "to-simple": Operation("[first|last|sum|max|count]", 0, 1, _to_simple, makes=(edge_ops.COUNT,)),
     "self-loops": Operation("drop|add|keep", 1, 1, _self_loops),
     "node-subgraph": Operation(_SELECTION, 1, _MANY, _node_subgraph),
