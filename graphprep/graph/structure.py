@@ -128,8 +128,8 @@ class GraphStructure(GraphQueries):
         ``nodes``: IDs or a mask, or, by node type, several of them; of a type that is not named there are none, or all
         (``other_types="keep"``). Raises UsageError for a node that is there twice. Source: ``dgl.node_subgraph``.
         """
-        others = self._all_nodes() if _keeps(other_types) else dict.fromkeys(self.node_types, np.zeros(0, np.int64))
-        picked = others | self._by_node_type(nodes)
+        none: dict[str, Ints] = {name: np.zeros(0, np.int64) for name in self.node_types}
+        picked = {**(self._all_nodes() if _keeps(other_types) else none), **self._by_node_type(nodes)}
         ranks = {name: _ranks(name, ids) for name, ids in picked.items()}
         edges = {}
         for number, (src_type, relation, dst_type) in enumerate(self.edge_types):

@@ -147,7 +147,7 @@ def test_edge_types_that_are_named_become_undirected(tmp_path, capsys):
     store = str(tmp_path / "store")
     assert run(["convert", store, *tables, "--quiet"]) == 0
     both = {name: list(dict.fromkeys([*edges, *((v, u) for u, v in edges if u != v)])) for name, edges in rows.items()}
-    knows, likes, buys = rows
+    knows, likes, _ = rows
     stays = "edge types between different node types stay as they are: 1;"
     for words, changed in (
         (["to-bidirected", "user:knows:user"], [knows]),

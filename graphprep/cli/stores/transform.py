@@ -70,10 +70,10 @@ def transform(
     """Make a store of another: turn, merge, add, choose.
 
     OP is one of: reverse, add-reverse, to-bidirected [TYPE], symmetrize [sum|max|keep] [TYPE], to-simple
-    [first|last|sum|max|count], self-loops drop|add, node-subgraph and edge-subgraph [TYPE=]FILE or [TYPE:]@COLUMN[=VALUE], khop-subgraph [TYPE=]FILE K,
-    filter '[TYPE:] EXPRESSION', filter-degree MIN:MAX, largest-component, to-homogeneous, flatten RELATION, line-graph
-    [no-backtracking], metagraph, layout csr|csc|both, index-dtype auto|int32|int64, sort-neighbors [id|weight|time|input],
-    drop-columns [TYPE:]COLUMN.
+    [first|last|sum|max|count], self-loops drop|add, node-subgraph and edge-subgraph [TYPE=]FILE or [TYPE:]@COLUMN[=VALUE],
+    khop-subgraph [TYPE=]FILE K, filter '[TYPE:] EXPRESSION', filter-degree MIN:MAX, largest-component, to-homogeneous,
+    flatten RELATION, line-graph [no-backtracking], metagraph, layout csr|csc|both, index-dtype auto|int32|int64,
+    sort-neighbors [id|weight|time|input], drop-columns [TYPE:]COLUMN.
 
     Example: graphprep transform karate-store karate-simple to-bidirected self-loops drop
     """

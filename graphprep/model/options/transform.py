@@ -16,9 +16,9 @@ class TransformOptions:
 
     ``ids``: where nodes go, whether the IDs of those that stay close up (``compact``), or all nodes stay and only edges go
     (``preserved``). ``other_types``: what ``node-subgraph`` and ``edge-subgraph`` do with what is of a type that is not named.
-    ``into``: ``flatten`` makes one edge type of this name, all nodes of one type. ``as_``: what columns that operations make are
-    called: ``"times"``, where they make one, else ``("edge_id=eid",)``. ``maps`` is a folder for the maps from old edge IDs to
-    new ones.
+    ``into``: ``flatten`` makes one edge type of this name, all nodes of one type. ``as_``: what columns that operations make
+    are called: ``"times"``, where they make one, else ``("edge_id=eid",)``. ``maps`` is a folder for the maps from old edge IDs
+    to new ones.
     """
 
     ids: Literal["compact", "preserved"] = "compact"

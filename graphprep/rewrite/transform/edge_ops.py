@@ -74,15 +74,15 @@ def symmetrize(
     store: StoredArrays,
     recipe: Recipe,
     room: Workspace,
-    weights: Literal["sum", "max", "keep"],
+    weights: str,
     chosen: Collection[int],
     *,
     with_maps: bool,
 ) -> Recipe:
     """Add the reverse of every edge but loops, behind all edges, and merge those that then have the same ends.
 
-    With ``keep`` that is DGL's ``to_bidirected``: the first of the merged edges stays. ``chosen`` are the numbers of the edge types
-    that are changed. Raises UsageError for one whose ends are of two node types.
+    With ``keep`` that is DGL's ``to_bidirected``: the first of the merged edges stays. ``chosen`` are the numbers of the edge
+    types that are changed. Raises UsageError for one whose ends are of two node types.
     """
     both = []
     for edges in recipe.edges:
@@ -97,7 +97,7 @@ def symmetrize(
                 fix="use graphprep transform with add-reverse, which adds a type of their reverses",
             )
         both.append(_with_reverses(edges, room.scratch))
-    merge: Merge = "first" if weights == "keep" else weights
+    merge: Merge = "sum" if weights == "sum" else "max" if weights == "max" else "first"
     return to_simple(store, replace(recipe, edges=tuple(both)), room, merge, chosen, with_maps=with_maps)
 
 
