@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import AsJson, StorageFlags, option
+from graphprep.cli.options import AsJson, Quiet, StorageFlags, option
 
 if TYPE_CHECKING:
     from graphprep.model.options.clean import CleanReport
@@ -37,6 +37,7 @@ def clean(
             default=False,
         ),
     ] = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Remove what runs that failed or were killed left.
@@ -52,7 +53,8 @@ def clean(
     report = api.clean(*places, dry_run=dry_run, all_dead=all_dead, storage_options=storage_flags.to_mapping())
     for failure in report.failures:
         typer.echo(f"error: {failure}", err=True)
-    typer.echo(report_json(report) if as_json else wrapped_text(report.lines()))
+    if as_json or not quiet:
+        typer.echo(report_json(report) if as_json else wrapped_text(report.lines()))
     if report.failures:
         raise typer.Exit(report.failures[0].exit_code)
 

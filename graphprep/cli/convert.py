@@ -16,7 +16,7 @@ from graphprep.cli.export import LastStageFlags
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.help.pages import FIRST, LATER, OF_TABLES, Of
 from graphprep.cli.options import AsJson, DeviceFlags, DryRun, OverwriteStore, ReportFlags, StorageFlags, option, values_of
-from graphprep.cli.printed.summaries import note_lines, summary_json, types_lines, work_line, wrapped_text
+from graphprep.cli.printed.summaries import note_lines, print_result, summary_json, types_lines, work_line, wrapped_text
 from graphprep.cli.printed.words import count
 from graphprep.cli.tables import TableFlags, make_graph
 from graphprep.model.shown.texts import display_url
@@ -410,7 +410,7 @@ def convert(
     if dry_run:
         with reporting(report_flags) as reporter:
             planned = api.plan(urls, options, reporter, out=out, export=[target for target, _ in exports])
-        typer.echo(report_json(planned) if as_json else report_text(planned, every=report_flags.verbose > 0))
+        print_result(planned, report_json, report_text, report_flags, as_json=as_json)
         return
     exported: list[ExportSummary] = []
     failure: GraphprepError | None = None
@@ -422,12 +422,10 @@ def convert(
         with reporting(report_flags) as reporter, api.claim_exports(out, exports, export_options) as release:
             summary = api.convert(urls, out, options, reporter)
             exported, failure = run_exports(out, exports, export_options, reporter, release, options.edge_id_col)
-    every = report_flags.verbose > 0
-    if as_json:
-        typer.echo(summary_json(summary, exported))
-    else:
-        text = share_text(summary) if options.worker_index is not None else summary_text(summary, every=every)
-        typer.echo("\n".join([text, *(export.summary_text(one, every=every) for one in exported)]))
+    to_text = share_text if options.worker_index is not None else summary_text
+    print_result(summary, lambda one: summary_json(one, exported), to_text, report_flags, as_json=as_json)
+    for one in exported if not as_json else []:
+        print_result(one, summary_json, export.summary_text, report_flags, as_json=False)
     if failure is not None:
         raise failure
     if error_flags.fail_if_skipped:
@@ -442,7 +440,7 @@ def refuse_exports(options: ConvertOptions, exports: Sequence[tuple[str, str]]) 
         raise UsageError("a worker makes no store that could be exported", fix="drop --export; graphprep export follows merge")
 
 
-def share_text(summary: ConvertSummary) -> str:
+def share_text(summary: ConvertSummary, *, every: bool = False) -> str:
     """Write what a worker did, for people."""
     own, *others = summary.notes
     return "\n".join([f"{display_url(summary.out)}: {own}", f"  {summary.work_words()}", *(f"  {one}" for one in others)])

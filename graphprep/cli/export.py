@@ -13,7 +13,7 @@ import typer
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.help.pages import FIRST
 from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option, parse_pairs, values_of
-from graphprep.cli.printed.summaries import note_lines, summary_json, work_line, wrapped_text
+from graphprep.cli.printed.summaries import note_lines, print_result, summary_json, work_line, wrapped_text
 from graphprep.model.shown.texts import display_url, json_text, printable
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def export(
         if graph_flags != GraphFlags():
             raise UsageError("--list tells of a store as it is", fix="leave --partitions and the like out")
         targets = api.export_targets(store, storage_flags.to_mapping(), target_flags.to, target_flags.to_mapping())
-        typer.echo(targets_json(targets) if as_json else targets_text(targets))
+        print_result(targets, targets_json, lambda one, every: targets_text(one), report_flags, as_json=as_json)
         return
     if store is None or out is None:
         raise UsageError("STORE and OUT are both needed: what to export, and the folder or URL of the files", fix="name both")
@@ -248,7 +248,7 @@ def export(
     options = make_options(target_flags, graph_flags, files_flags, run_flags, storage_flags)
     with reporting(report_flags) as reporter:
         summary = api.export(store, out, target_flags.to, options, reporter)
-    typer.echo(summary_json(summary) if as_json else summary_text(summary, every=report_flags.verbose > 0))
+    print_result(summary, summary_json, summary_text, report_flags, as_json=as_json)
 
 
 def make_options(

@@ -105,9 +105,8 @@ def generate(
     options = GenerateOptions(**dataclasses.asdict(output_flags), **graph_flags.given(), run=run)
     with reporting(report_flags) as reporter:
         summary = api.generate(kind, out, options, reporter)
-    text = summary_json(summary) if as_json else summary_text(summary)
-    if out != _STDOUT or not report_flags.quiet:
-        typer.echo(text, err=out == _STDOUT)
+    if not report_flags.quiet or (as_json and out != _STDOUT):  # beside edges on stdout the summary is a message
+        typer.echo(summary_json(summary) if as_json else summary_text(summary), err=out == _STDOUT)
 
 
 def summary_text(summary: GenerateSummary) -> str:

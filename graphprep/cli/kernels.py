@@ -67,7 +67,8 @@ def kernels(
             text = _build(jobs, cpu or [], uses or [], reporter, as_json=as_json)
         if action == "clean":
             text = _clean(as_json)
-    typer.echo(text)
+    if as_json or not report_flags.quiet:
+        typer.echo(text)
 
 
 def _list(as_json: bool, *, every: bool) -> str:

@@ -9,7 +9,7 @@ import typer
 from graphprep.cli.convert import summary_text
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option
-from graphprep.cli.printed.summaries import summary_json
+from graphprep.cli.printed.summaries import print_result, summary_json
 
 
 @with_groups()
@@ -42,4 +42,4 @@ def merge(
 
     with reporting(report_flags) as reporter:
         summary = api.merge(out, run_flags.to_options(storage_flags), reporter, resume=resume)
-    typer.echo(summary_json(summary, []) if as_json else summary_text(summary, every=report_flags.verbose > 0))
+    print_result(summary, summary_json, summary_text, report_flags, as_json=as_json)

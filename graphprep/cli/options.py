@@ -33,6 +33,7 @@ OverwriteStore = Annotated[
         "Store", "Replace OUT if it is a store; the old one stays until the new one is whole.", "--overwrite", default=False
     ),
 ]
+Quiet = Annotated[bool, of_report("Print nothing but errors, and what --json asks for.", "--quiet -q", default=False)]
 Threads = Annotated[int, _of_resources("Threads to work with; 0 means one a core.", "--threads", metavar="N")]
 
 
@@ -105,7 +106,7 @@ class ReportFlags:
     log_format: Annotated[
         Literal["text", "json"], of_report("Progress, messages and errors as text or as one JSON object a line.")
     ] = "text"
-    quiet: Annotated[bool, of_report("Say nothing but errors on stderr.", "--quiet -q", default=False)] = False
+    quiet: Quiet = False
     verbose: Annotated[
         int,
         typer.Option(

@@ -60,6 +60,7 @@ def plan(
     from graphprep import api
     from graphprep.cli.convert import check_inputs, given_decoder_options, make_input_options, with_store_options
     from graphprep.cli.printed.plan import report_json, report_text
+    from graphprep.cli.printed.summaries import print_result
     from graphprep.cli.progress import reporting
 
     decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
@@ -69,4 +70,4 @@ def plan(
     targets = [target for target, _ in last_flags.folders("store")]
     with reporting(report_flags) as reporter:
         report = api.plan(urls, with_store_options(options, store_flags), reporter, export=targets)
-    typer.echo(report_json(report) if as_json else report_text(report, every=report_flags.verbose > 0))
+    print_result(report, report_json, report_text, report_flags, as_json=as_json)

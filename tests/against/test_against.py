@@ -338,17 +338,17 @@ def test_a_recorded_option_that_the_input_does_not_fit(here, capsys):
 
 
 def test_the_command_says_that_they_are_equal(here, capsys):
-    assert run(["validate", "store", "--against", "e.csv", "--quiet"]) == 0
+    assert run(["validate", "store", "--against", "e.csv"]) == 0
     assert "\nstore: holds what e.csv says; compared in " in capsys.readouterr().out
 
 
 def test_the_command_names_differences_and_exits_with_1(here, capsys):
     Path("m.csv").write_text(EDGES.replace("2.5", "2.75"))
-    assert run(["validate", "store", "--against", "m.csv", "--quiet"]) == 1
+    assert run(["validate", "store", "--against", "m.csv"]) == 1
     out, err = capsys.readouterr()
     assert "\nstore: 1 difference from m.csv; compared in " in out
     words = "'weight' of edge 3 -> 1 is 2.5, in the input 2.75 (m.csv:4:1)"
-    assert err == f"error: part-00000/{FOLDER}/weight.npy[0]: {words}\n"
+    assert err.endswith(f"\nerror: part-00000/{FOLDER}/weight.npy[0]: {words}\n")
 
 
 def test_stdin_is_an_input(here, capsys, monkeypatch):
@@ -360,7 +360,7 @@ def test_stdin_is_an_input(here, capsys, monkeypatch):
 
 def test_differences_that_are_not_printed_are_counted(here, capsys):
     Path("m.csv").write_text("src,dst,weight,kind\n1,2,1,a\n")
-    assert run(["validate", "store", "--against", "m.csv", "-q", "--max-faults", "1"]) == 1
+    assert run(["validate", "store", "--against", "m.csv", "--max-faults", "1"]) == 1
     last = capsys.readouterr().err.splitlines()[-1]
     assert last == "error: 13 more differences; --max-faults 14 prints them all"
 

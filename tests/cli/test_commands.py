@@ -330,9 +330,9 @@ def test_info_of_a_store(capsys):
 
 
 def test_info_of_a_raw_file(capsys):
-    assert run(["info", str(KARATE), "--head", "1", "--quiet"]) == 0
+    assert run(["info", str(KARATE), "--head", "1"]) == 0
     out, err = capsys.readouterr()
-    assert err == ""
+    assert err == "format: edges (sniffed; --format edges repeats this choice)\n"
     assert out.splitlines() == [
         f"{KARATE}: edges, 1 file, {KARATE.stat().st_size} B",
         "nodes _N",
@@ -423,12 +423,12 @@ def test_an_export_is_no_raw_input(capsys, tmp_path, target, fix):
 def test_info_quotes_paths(capsys, tmp_path):
     path = tmp_path / "a b;c.csv"
     path.write_text("0;1;2;0.5;x\n")
-    assert run(["info", str(path), "--format", "edges", "--delimiter", ";", "-q"]) == 0
+    assert run(["info", str(path), "--format", "edges", "--delimiter", ";"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"convert with: graphprep convert '{path}' OUT --format edges"
 
 
 def test_info_shows_lists_and_dated_values(capsys):
-    assert run(["info", str(ROOT / "sample_data" / "shop" / "chunked"), "-q"]) == 0
+    assert run(["info", str(ROOT / "sample_data" / "shop" / "chunked")]) == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if line.split()[:1] == ["history"])
     assert row.split() == ["history", "ragged", "int64"]
 
@@ -482,7 +482,7 @@ def test_validate_tells_every_fault(spoiled, capsys):
 
 def test_validate_prints_some_and_counts_all(spoiled, capsys):
     folder, _, _ = spoiled
-    assert run(["validate", str(folder), "--max-faults", "1", "--quiet"]) == 1
+    assert run(["validate", str(folder), "--max-faults", "1"]) == 1
     out, err = capsys.readouterr()
     assert out.splitlines()[0] == f"{folder}: 2 faults"
     assert err.splitlines()[1] == "error: 1 more fault; --max-faults 2 prints them all"
@@ -497,7 +497,7 @@ def test_validate_json(spoiled, capsys):
 
 
 def test_validate_a_raw_input(capsys):
-    assert run(["validate", str(KARATE), "--quiet"]) == 0
+    assert run(["validate", str(KARATE)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [f"{KARATE}: sound, edges, 78 records", "  nodes  _N        34", "  edges  _N:_E:_N  78"]
 
@@ -517,7 +517,7 @@ def test_a_store_in_memory(tmp_path, capsys):
     for path in STORE.rglob("*"):
         if path.is_file():
             fs.pipe_file(f"/commands/{path.relative_to(STORE)}", path.read_bytes())
-    assert run(["validate", "memory://commands", "--quiet"]) == 0
+    assert run(["validate", "memory://commands"]) == 0
     assert capsys.readouterr().out.startswith("memory://commands: sound\n")
     assert run(["info", "memory://commands", "--head", "1"]) == 0
     assert capsys.readouterr().out.startswith("memory://commands: graphprep-store 1, ")
@@ -791,7 +791,7 @@ def test_large_counts_have_separators_in_notes(tmp_path, monkeypatch, capsys):
     Path("names.txt").write_text("".join(f"a{i} b{i}\n" for i in range(600)))
     notes = []
     for name, flags in (("sparse", []), ("dense", ["--ids", "dense"]), ("names", ["--id-type", "string"])):
-        assert run(["convert", f"{name}.txt", name, "--format", "edges", "-q", *flags]) == 0
+        assert run(["convert", f"{name}.txt", name, "--format", "edges", *flags]) == 0
         notes.append(capsys.readouterr().out.rstrip().replace("\n      ", " ").splitlines()[-1].split(": ", 2)[2])
     assert notes == [
         "the 1,200 IDs that occur are its nodes: --ids sparse (chosen by --ids auto)",

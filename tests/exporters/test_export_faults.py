@@ -204,7 +204,6 @@ def test_a_store_whose_export_fails_is_told(as_json, tmp_path, capsys):
         "2",
         "--export",
         "npy,metis",
-        "--quiet",
     ]
     assert run([*args, *(["--json"] if as_json else [])]) == 2
     stdout, stderr = capsys.readouterr()

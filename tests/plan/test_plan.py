@@ -275,7 +275,7 @@ def test_a_dry_run_refuses_the_place_that_a_run_would_refuse(tmp_path):
 def test_the_report_for_people(capsys):
     from graphprep.cli.main import run
 
-    args = ["plan", str(KARATE), "--partitions", "2", "--threads", "2", "--memory-limit", "16GiB", "--quiet"]
+    args = ["plan", str(KARATE), "--partitions", "2", "--threads", "2", "--memory-limit", "16GiB"]
     assert run(args) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"{KARATE}: 34 nodes, 78 edges, 2 partitions"
@@ -302,7 +302,7 @@ def test_a_long_guess_breaks_its_own_line_only(tmp_path, capsys):
 
     long = "the_sources_of_all_edges_that_there_are"
     (tmp_path / "edges.csv").write_text(f"{long},target\n0,1\n")
-    args = ["plan", str(tmp_path / "edges.csv"), "--quiet", "--threads", "2", "--memory-limit", "16GiB"]
+    args = ["plan", str(tmp_path / "edges.csv"), "--threads", "2", "--memory-limit", "16GiB"]
     assert run(args) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[lines.index("  assumed, and what fixes it") + 1 :] == [

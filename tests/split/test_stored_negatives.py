@@ -212,7 +212,7 @@ def test_negatives_that_are_there_are_kept_unless_told(shop, tmp_path):
 
 
 def test_the_command_says_what_was_drawn(shop, tmp_path, capsys):
-    words = ["split", str(shop), str(tmp_path / "out"), "60/20/30", "--of", BUYS, "--by", "random", "--negatives", "2", "-q"]
+    words = ["split", str(shop), str(tmp_path / "out"), "60/20/30", "--of", BUYS, "--by", "random", "--negatives", "2"]
     assert run(words) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"  note: edge type {BUYS!r}: 220 negatives"
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from graphprep.cli.printed.words import peak_memory, quantity, size, table
 from graphprep.model.shown.results import MOST_TYPES, RunResult, largest_types
 from graphprep.model.shown.texts import hide_secrets, json_text, lines_text, printable, without_secrets
+
+if TYPE_CHECKING:
+    from graphprep.cli.options import ReportFlags
 
 _COLUMNS = 80
 _UNIT = re.compile(r"(\d) (?=(?:[KMGTP]?B|s)\b)")
@@ -27,6 +32,16 @@ def summary_json(summary: Any, exports: Sequence[Any] = ()) -> str:
 def _shown_values(summary: Any) -> dict[str, Any]:
     values = dataclasses.asdict(summary)
     return values | {name: hide_secrets(values[name]) for name in ("out", "notes") if name in values}
+
+
+def print_result(
+    found: Any, to_json: Callable[[Any], str], to_text: Callable[..., str], flags: ReportFlags, *, as_json: bool
+) -> None:
+    """Print what a command did or found on stdout: for machines, or for people, unless these asked for quiet."""
+    if as_json:
+        typer.echo(to_json(found))
+    elif not flags.quiet:
+        typer.echo(to_text(found, every=flags.verbose > 0))
 
 
 def note_lines(notes: Sequence[str], label: str = "note", *, every: bool = False) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ import typer
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, InputFlags
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, StorageFlags, of_report
-from graphprep.cli.printed.summaries import more_line, note_lines
+from graphprep.cli.printed.summaries import more_line, note_lines, print_result
 from graphprep.cli.tables import TableFlags, flag_words
 from graphprep.model.shown.results import largest_types
 from graphprep.model.shown.texts import (
@@ -63,6 +64,7 @@ def info(
     from graphprep import api
     from graphprep.cli.convert import check_inputs, given_decoder_options, make_input_options
     from graphprep.cli.progress import reporting
+    from graphprep.info.inspect import GraphInfo
     from graphprep.model.run_options import RunOptions
 
     urls = check_inputs(inputs, table_flags, "PATH is needed: what to describe")
@@ -76,7 +78,9 @@ def info(
         found = api.info(urls, head=head, options=options, reporter=reporter)
     if table_flags.named:
         found = with_flags(found, flag_words(table_flags, edges_flags))
-    typer.echo(found_text(found, urls, as_json=as_json, every=report_flags.verbose > 0))
+    as_data = as_json or not isinstance(found, GraphInfo)  # a graph config is made for a file
+    to_text = partial(found_text, inputs=urls, as_json=as_json)
+    print_result(found, to_text, to_text, report_flags, as_json=as_data)
 
 
 def with_flags(found: GraphInfo | GuessedGraph, words: Sequence[str]) -> GraphInfo | GuessedGraph:

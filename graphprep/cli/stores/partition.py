@@ -10,7 +10,7 @@ import typer
 
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option, values_of
-from graphprep.cli.printed.summaries import note_lines, summary_json, types_lines, work_line, wrapped_text
+from graphprep.cli.printed.summaries import note_lines, print_result, summary_json, types_lines, work_line, wrapped_text
 from graphprep.cli.printed.words import count, table
 from graphprep.model.shown.results import MOST_TYPES
 from graphprep.model.shown.texts import display_url
@@ -105,7 +105,7 @@ def partition(
     options = PartitionOptions(**values_of(partition_flags), overwrite=overwrite, run=run)
     with reporting(report_flags) as reporter:
         summary = api.partition(store, out, options, reporter)
-    typer.echo(summary_json(summary) if as_json else summary_text(summary, every=report_flags.verbose > 0))
+    print_result(summary, summary_json, summary_text, report_flags, as_json=as_json)
 
 
 def summary_text(summary: PartitionSummary, *, every: bool = False) -> str:

@@ -10,7 +10,7 @@ import typer
 
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option, values_of
-from graphprep.cli.printed.summaries import note_lines, summary_json, wrapped_text
+from graphprep.cli.printed.summaries import note_lines, print_result, summary_json, wrapped_text
 from graphprep.cli.printed.words import peak_memory, quantity
 from graphprep.model.shown.texts import display_url
 
@@ -132,7 +132,7 @@ def sample(
     options = SampleOptions(copy_columns=copied, **given, run=run_flags.to_options(storage_flags))
     with reporting(report_flags) as reporter:
         summary = api.sample(store, out, options, reporter)
-    typer.echo(summary_json(summary) if as_json else summary_text(summary, every=report_flags.verbose > 0))
+    print_result(summary, summary_json, summary_text, report_flags, as_json=as_json)
 
 
 def summary_text(summary: SampleSummary, *, every: bool = False) -> str:

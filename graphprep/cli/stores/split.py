@@ -10,7 +10,7 @@ import typer
 
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, OverwriteStore, ReportFlags, RunFlags, StorageFlags, option, values_of
-from graphprep.cli.printed.summaries import note_lines, summary_json, types_lines, work_line, wrapped_text
+from graphprep.cli.printed.summaries import note_lines, print_result, summary_json, types_lines, work_line, wrapped_text
 from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def split(
     options = SplitOptions(**values_of(split_flags), overwrite=overwrite, run=run_flags.to_options(storage_flags))
     with reporting(report_flags) as reporter:
         summary = api.split(store, out, shares, options, reporter)
-    typer.echo(summary_json(summary) if as_json else summary_text(summary, every=report_flags.verbose > 0))
+    print_result(summary, summary_json, summary_text, report_flags, as_json=as_json)
 
 
 def summary_text(summary: SplitSummary, *, every: bool = False) -> str:

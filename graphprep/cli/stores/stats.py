@@ -11,6 +11,7 @@ import typer
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, ErrorFlags, InputFlags
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option, values_of
+from graphprep.cli.printed.summaries import print_result
 from graphprep.cli.tables import TableFlags
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def stats(
     options = StatsOptions(**values_of(stats_flags), run=run)
     with reporting(report_flags) as reporter:
         report = api.stats(urls, options, reporter, reading=reading)
-    typer.echo(report_json(report) if as_json else _text(report, every=report_flags.verbose > 0))
+    print_result(report, report_json, _text, report_flags, as_json=as_json)
 
 
 def _text(report: StatsReport, *, every: bool) -> str:

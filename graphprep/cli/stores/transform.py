@@ -10,7 +10,7 @@ import typer
 
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, DeviceFlags, OverwriteStore, ReportFlags, StorageFlags, option, values_of
-from graphprep.cli.printed.summaries import note_lines, summary_json, types_lines, work_line, wrapped_text
+from graphprep.cli.printed.summaries import note_lines, print_result, summary_json, types_lines, work_line, wrapped_text
 from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def transform(
     options = TransformOptions(**values_of(output_flags), run=run_flags.to_options(storage_flags))
     with reporting(report_flags) as reporter:
         summary = api.transform(store, out, operations, options, reporter)
-    typer.echo(summary_json(summary) if as_json else summary_text(summary, every=report_flags.verbose > 0))
+    print_result(summary, summary_json, summary_text, report_flags, as_json=as_json)
 
 
 def summary_text(summary: TransformSummary, *, every: bool = False) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +11,7 @@ import typer
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, ErrorFlags, InputFlags
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, of_report, option
-from graphprep.cli.printed.summaries import note_lines, types_lines, wrapped_text
+from graphprep.cli.printed.summaries import note_lines, print_result, types_lines, wrapped_text
 from graphprep.cli.tables import TableFlags
 from graphprep.model.shown.texts import display_url, hide_secrets, json_text, shown
 
@@ -80,16 +81,10 @@ def validate(
     options = make_input_options(input_flags, table_flags, decoder_flags, run_flags.to_options(storage_flags), error_flags)
     with reporting(report_flags) as reporter:
         report = api.validate(urls[:1] if against else urls, options, reporter, max_faults=max_faults, against=compared)
-    every = report_flags.verbose > 0
-    if as_json:
-        typer.echo(report_json(report))
-    elif isinstance(report, AgainstReport):
-        _print_store(report.store, every=every)
-        _print_against(report)
-    elif isinstance(report, StoreReport):
-        _print_store(report, every=every)
-    else:
-        typer.echo(input_text(", ".join(map(display_url, urls)) or "tables", report, every=every))
+    if not as_json:
+        _print_faults(report)
+    to_text = partial(report_text, path=", ".join(map(display_url, urls)) or "tables")
+    print_result(report, report_json, to_text, report_flags, as_json=as_json)
     if isinstance(report, AgainstReport | StoreReport):
         if not (report.sound if isinstance(report, StoreReport) else report.equal):
             raise typer.Exit(EXIT_FAULTS)
@@ -142,39 +137,53 @@ def report_json(report: StoreReport | InputReport | AgainstReport) -> str:
     return json_text(value)
 
 
-def _print_store(report: StoreReport, *, every: bool) -> None:
-    """Print the faults on stderr, as errors are, and the outcome on stdout."""
+def _print_faults(report: StoreReport | InputReport | AgainstReport) -> None:
+    """Print what is wrong on stderr, as errors are."""
+    from graphprep.against.report import AgainstReport
+    from graphprep.cli.printed.words import count
+    from graphprep.validate.check import StoreReport
+
+    if isinstance(report, AgainstReport):
+        _print_faults(report.store)
+        found, total, noun = report.differences, report.num_differences, "difference"
+    elif isinstance(report, StoreReport):
+        found, total, noun = report.faults, report.num_faults, "fault"
+    else:
+        return
+    for one in found:
+        typer.echo(shown(f"error: {one}"), err=True)
+    if hidden := total - len(found):
+        typer.echo(f"error: {count(hidden, f'more {noun}')}; --max-faults {total} prints them all", err=True)
+
+
+def report_text(report: StoreReport | InputReport | AgainstReport, *, path: str, every: bool = False) -> str:
+    """Write the outcome for people; ``every``: with all types, however many. ``path`` names an input."""
+    from graphprep.against.report import AgainstReport
+    from graphprep.cli.printed.words import duration
+    from graphprep.validate.check import StoreReport
+
+    if isinstance(report, AgainstReport):
+        place, took = display_url(report.store.store), duration(report.elapsed_s)
+        outcome = f"{place}: {shown(report.words())}; compared in {took}"
+        return f"{report_text(report.store, path=path, every=every)}\n{outcome}"
+    return _store_text(report, every=every) if isinstance(report, StoreReport) else _input_text(path, report, every=every)
+
+
+def _store_text(report: StoreReport, *, every: bool) -> str:
     from graphprep.cli.printed.words import count, duration, size
 
-    for fault in report.faults:
-        typer.echo(shown(f"error: {fault}"), err=True)
-    hidden = report.num_faults - len(report.faults)
-    if hidden:
-        typer.echo(f"error: {count(hidden, 'more fault')}; --max-faults {report.num_faults} prints them all", err=True)
     outcome = "sound" if report.sound else count(report.num_faults, "fault")
-    typer.echo(f"{display_url(report.store)}: {outcome}")
-    for line in types_lines(report.num_nodes, report.num_edges, every=every):
-        typer.echo(line)
     checked = f"{count(report.num_arrays, 'array')} in {count(report.num_parts, 'partition')}"
-    typer.echo(f"  checked {checked}, {size(report.num_bytes)}, in {duration(report.elapsed_s)}")
+    return "\n".join(
+        [
+            f"{display_url(report.store)}: {outcome}",
+            *types_lines(report.num_nodes, report.num_edges, every=every),
+            f"  checked {checked}, {size(report.num_bytes)}, in {duration(report.elapsed_s)}",
+        ]
+    )
 
 
-def _print_against(report: AgainstReport) -> None:
-    """Print the differences on stderr, as errors are, and the outcome on stdout."""
-    from graphprep.cli.printed.words import count, duration
-
-    for one in report.differences:
-        typer.echo(shown(f"error: {one}"), err=True)
-    hidden = report.num_differences - len(report.differences)
-    if hidden:
-        typer.echo(
-            f"error: {count(hidden, 'more difference')}; --max-faults {report.num_differences} prints them all", err=True
-        )
-    typer.echo(f"{display_url(report.store.store)}: {shown(report.words())}; compared in {duration(report.elapsed_s)}")
-
-
-def input_text(path: str, report: InputReport, *, every: bool = False) -> str:
-    """Write what a sound input holds, for people; ``every``: with all types, however many."""
+def _input_text(path: str, report: InputReport, *, every: bool) -> str:
     from graphprep.cli.printed.words import count
 
     lines = [f"{path}: sound, {report.format}, {count(report.num_records, 'record')}"]
