@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*|%)\s*")
 _UNITS = {
-    **{"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "pb": 10**15},
+    **{"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "pb": 10**15},
     **{"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50},
     **{"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40, "pib": 1 << 50},
 }
@@ -69,7 +69,7 @@ class MemoryLimit:
 
 
 def parse_memory(text: str) -> int:
-    """Read ``8GiB``, ``512MiB``, ``1GB``, a number of bytes, ``50%`` of what is available, or ``auto``.
+    """Read ``8GiB``, ``512MiB``, ``1GB``, ``1048576B``, ``50%`` of what is available, or ``auto``.
 
     ``auto`` is half of what is available, and 256 MiB at least. Returns bytes. Raises UsageError for anything else.
     """
@@ -93,6 +93,9 @@ def parse_device_memory(text: str, free_bytes: int) -> int:
 
 def _parse_size(text: str, available: Callable[[], int]) -> int:
     match = _SIZE.fullmatch(text)
+    if match and not match[2] and float(match[1]):
+        fix = f"write the unit: {match[1]}MiB, or {match[1]}B for bytes"
+        raise UsageError(f"{text!r} has no unit", fix=fix)
     factor = _UNITS.get(match[2].lower()) if match else None
     if match and match[2] == "%" and 0 < float(match[1]) <= 100:
         return max(1, int(available() * float(match[1]) / 100))

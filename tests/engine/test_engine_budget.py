@@ -32,8 +32,8 @@ from graphprep.model.errors import UsageError
 @pytest.mark.parametrize(
     ("text", "num_bytes"),
     [
-        ("1", 1),
-        ("1048576", 1 << 20),
+        ("1B", 1),
+        ("1048576b", 1 << 20),
         ("10B", 10),
         ("8GiB", 8 << 30),
         ("512MiB", 512 << 20),
@@ -70,6 +70,17 @@ def test_what_is_no_amount_of_memory(text):
         str(caught.value) == f"{text!r} is not an amount of memory\n  fix: write a size (8GiB, 512MiB), a share (50%) or auto"
     )
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(("text", "number"), [("100", "100"), (" 2.5 ", "2.5"), ("268435456", "268435456")])
+def test_numbers_without_a_unit(text, number):
+    message = f"{text!r} has no unit\n  fix: write the unit: {number}MiB, or {number}B for bytes"
+    with pytest.raises(UsageError) as caught:
+        parse_memory(text)
+    assert str(caught.value) == message
+    with pytest.raises(UsageError) as caught:
+        budget.parse_device_memory(text, 1 << 30)
+    assert str(caught.value) == f"--device-memory-limit: {message}"
 
 
 def test_format_size():

@@ -53,7 +53,7 @@ def test_the_limit_holds_for_inputs_larger_than_it(write, options, tmp_path):
     write(tmp_path / "in")
     assert (tmp_path / "in").stat().st_size > LIMIT
     for out in ("first", "second"):  # the first ever run compiles, in memory that nobody can bound
-        peak = peak_of(["in", out, "--memory-limit", str(LIMIT), "-q", *options], tmp_path)
+        peak = peak_of(["in", out, "--memory-limit", f"{LIMIT}B", "-q", *options], tmp_path)
         assert (tmp_path / out / "metadata.json").exists()
         if peak < LIMIT:
             break
@@ -90,7 +90,7 @@ def write_weighted_hub(path):
 def test_the_limit_holds_for_a_hub(write, options, tmp_path):
     write(tmp_path / "in")
     for out in ("first", "second"):  # the first ever run compiles, in memory that nobody can bound
-        peak = peak_of(["in", out, "--format", "edges", "--memory-limit", str(LIMIT), "-q", *options], tmp_path)
+        peak = peak_of(["in", out, "--format", "edges", "--memory-limit", f"{LIMIT}B", "-q", *options], tmp_path)
         if peak < LIMIT:
             break
     assert peak < LIMIT, f"{peak >> 20} MiB"
@@ -98,7 +98,7 @@ def test_the_limit_holds_for_a_hub(write, options, tmp_path):
 
 def refused_within(args, folder):
     """Convert in vain, within the limit; return the exit code and what is said."""
-    command = [sys.executable, "-m", "graphprep", "convert", *args, "--memory-limit", str(LIMIT), "-q"]
+    command = [sys.executable, "-m", "graphprep", "convert", *args, "--memory-limit", f"{LIMIT}B", "-q"]
     seen = [0]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with watched(command, lambda pid: seen.append(private_bytes(pid)), cwd=folder, **pipes) as process:
