@@ -1001,3 +1001,65 @@ def test_a_store_without_a_name(command, tmp_path):
     with pytest.raises(UsageError) as error:
         getattr(graphprep, command)("", tmp_path / "out", *words, **given)
     assert (error.value.message, error.value.fix) == ("the store has no name", "name the folder or URL of a store")
+
+
+# ---- several operations in one command
+
+
+def write_loopless(tmp_path):
+    """Five edges without a loop, weights 2 to 17, a column with a gap; and a type without edges."""
+    (tmp_path / "e.csv").write_text("src,dst,weight,k\n0,1,2,1\n0,1,3,2\n1,2,5,\n2,0,7,3\n2,1,17,4\n")
+    (tmp_path / "none.csv").write_text("src,dst,weight,k\n")
+    edges = {("n", "has", "n"): tmp_path / "e.csv", ("n", "no", "n"): tmp_path / "none.csv"}
+    graphprep.convert(edges=edges, out=tmp_path / "store", decoder_options={"weight_col": "weight"})
+    return tmp_path / "store"
+
+
+def has(graph, *names):
+    columns = [np.asarray(graph.column(("n", "has", "n"), name, order="ids")).tolist() for name in names]
+    return list(zip(*[ends.tolist() for ends in graph.edges(("n", "has", "n"), order="ids")[:2]], *columns, strict=True))
+
+
+@pytest.mark.parametrize("words", ["to-simple sum", "to-simple max", "symmetrize sum", "symmetrize max"])
+def test_new_loops_keep_their_own_values_where_edges_are_merged(words, tmp_path):
+    found, graph = transformed(write_loopless(tmp_path), tmp_path, f"self-loops add {words}")
+    assert [row for row in has(graph, "weight") if row[0] == row[1]] == [(0, 0, 1.0), (1, 1, 1.0), (2, 2, 1.0)]
+    assert [row["k"] for u, v, row in found.edges["n", "has", "n"] if u == v] == [None] * 3
+    assert [row["weight"] for _, _, row in found.edges["n", "no", "n"]] == [1.0] * 3
+
+
+def test_new_loops_are_filtered_by_their_weight(tmp_path):
+    _, graph = transformed(write_loopless(tmp_path), tmp_path, ["self-loops", "add", "filter", "n:has:n: weight <= 2"])
+    assert has(graph, "weight") == [(0, 1, 2.0), (0, 0, 1.0), (1, 1, 1.0), (2, 2, 1.0)]
+
+
+def test_parent_ids_are_those_of_the_store(tmp_path):
+    _, graph = transformed(write_loopless(tmp_path), tmp_path, "to-simple filter-degree 3:")
+    assert has(graph, "parent_id") == [(0, 1, 2), (1, 0, 4)]
+    _, graph = transformed(tmp_path / "store", tmp_path, "to-simple last self-loops add filter-degree 1:", overwrite=True)
+    loops = [(0, 0, -1), (1, 1, -1), (2, 2, -1)]
+    assert has(graph, "parent_id") == [(0, 1, 1), (1, 2, 2), (2, 0, 3), (2, 1, 4), *loops]
+    _, graph = transformed(tmp_path / "store", tmp_path, "to-homogeneous filter-degree 4: reverse", overwrite=True)
+    assert np.asarray(graph.column(graph.node_types[0], "parent_id")).tolist() == [1]
+    _, graph = transformed(tmp_path / "store", tmp_path, "metagraph filter-degree 1:", overwrite=True)
+    assert np.asarray(graph.column("type", "parent_id")).tolist() == [-1]
+
+
+def test_dropped_columns_are_gone_for_what_follows(tmp_path):
+    _, graph = transformed(write_loopless(tmp_path), tmp_path, "drop-columns k to-simple sum")
+    assert {column.name for column in graph.columns(("n", "has", "n"))} == {"weight"}
+    for words in (["filter", "k > 2"], ["edge-subgraph", "has:@k"], ["drop-columns", "k"]):
+        with pytest.raises(UsageError, match="column"):
+            graphprep.transform(tmp_path / "store", tmp_path / "none", ["drop-columns", "k", *words])
+
+
+def test_edge_ids_are_those_of_what_came_before(tmp_path):
+    (tmp_path / "ids").write_text("0\n3\n")
+    store = write_loopless(tmp_path)
+    for before in ("to-simple", "to-simple last self-loops drop", "self-loops drop to-simple"):
+        words = [*before.split(), "edge-subgraph", f"has={tmp_path / 'ids'}"]
+        _, graph = transformed(store, tmp_path, words, overwrite=True)
+        assert [row[:2] for row in has(graph)] == [(0, 1), (2, 1)], before
+    words = ["edge-subgraph", "has:@k", "edge-subgraph", f"has={tmp_path / 'ids'}"]
+    _, graph = transformed(store, tmp_path, words, overwrite=True)
+    assert [row[:2] for row in has(graph)] == [(0, 1), (2, 1)]

@@ -19,7 +19,8 @@ from graphprep.model.protocols import Reporter
 from graphprep.model.schema import ColumnSchema, edge_type_path, edge_type_text, path_name
 from graphprep.rewrite.run import StoreRun, array_bytes, lies_in, refuse_same, room_for
 from graphprep.rewrite.transform.names import MadeNames
-from graphprep.rewrite.transform.operations import OPERATIONS, Step, parse_operations, read_names
+from graphprep.rewrite.transform.operations import OPERATIONS, Operation, Step, parse_operations, read_names
+from graphprep.rewrite.transform.parents import Parents
 from graphprep.rewrite.transform.recipe import EdgeRecipe, Ints, Recipe, as_it_is, count_up, slices
 from graphprep.rewrite.transform.views import WithoutNegatives
 from graphprep.rewrite.transform.write import PARENT, RecipeWriter
@@ -124,7 +125,7 @@ class _Folder:
 
 
 class _Chain:
-    """Runs operations: those that choose edges of the same store together, others on a store of its own each."""
+    """Runs operations: each on a store of its own, but for those that see the same in what is made of the store so far."""
 
     def __init__(
         self,
@@ -149,6 +150,8 @@ class _Chain:
         self._ledger = ledger
         self._reporter = reporter
         self._provenance = provenance
+        self._parents = Parents.at_first(store.metadata)
+        self._has_parents = self._with_parents = False  # whether some operation may drop nodes; whether one did
         self.maps = None if options.maps is None else StoreMaps(store.metadata, room.scratch)
         self.notes = [
             f"column {PARENT!r} of {name!r} was there before, and stays"
@@ -159,6 +162,7 @@ class _Chain:
     def run(self, operations: Sequence[tuple[str, tuple[str, ...]]], writer: StoreWriter) -> GraphMetadata:
         """Run all; return the metadata of the last store."""
         left = list(operations)
+        self._has_parents = self._options.ids == "compact" and any(OPERATIONS[name].chooses for name, _ in operations)
         while True:
             for part in range(self._store.metadata.num_parts):
                 check_arrays(self._store, part)
@@ -166,11 +170,10 @@ class _Chain:
                 room = replace(self._room, scratch=scratch)
                 self._ledger.begin("choose", tuple(room.needs()))
                 recipe = whole = as_it_is(self._store, room)
-                while left and _is_plain(recipe, self._store.metadata):
-                    if OPERATIONS[left[0][0]].fresh and recipe is not whole:
-                        break
+                while left and _is_seen(OPERATIONS[left[0][0]], recipe, whole, self._store.metadata):
                     name, arguments = left.pop(0)
-                    store = WithoutNegatives(self._store) if OPERATIONS[name].fresh else self._store
+                    is_whole = OPERATIONS[name].reads == "store"
+                    store = WithoutNegatives(self._store) if is_whole else self._store
                     step = Step(
                         store,
                         self._storage,
@@ -185,11 +188,12 @@ class _Chain:
                     recipe = OPERATIONS[name].apply(step, arguments)
                     self.notes += step.notes
                 recipe = self._without_negatives(recipe, whole)
+                self._with_parents |= recipe.with_parents
                 if not left:
                     return self._write(recipe, writer, room)
                 url = self._folder.next()
                 with StoreWriter(self._storage, url) as between:
-                    self._write(recipe, between, room)
+                    self._write(recipe, between, room, is_last=False)
             self._store = CheckingStore(self._storage, url)
 
     def _without_negatives(self, recipe: Recipe, whole: Recipe) -> Recipe:
@@ -202,8 +206,9 @@ class _Chain:
                 self.notes.append(f"edge type {edge_type_text(metadata.edge_types[number])!r}: {text}")
         return replace(recipe, dropped=(*recipe.dropped, *dropped)) if dropped and recipe.store is None else recipe
 
-    def _write(self, recipe: Recipe, writer: StoreWriter, room: Workspace) -> GraphMetadata:
-        step = RecipeWriter(recipe.store or self._store, recipe, writer, room, self._reporter)
+    def _write(self, recipe: Recipe, writer: StoreWriter, room: Workspace, *, is_last: bool = True) -> GraphMetadata:
+        parents = self._parents if is_last and self._with_parents else None
+        step = RecipeWriter(recipe.store or self._store, recipe, writer, room, self._reporter, parents)
         needs = tuple(room.needs())
         self._ledger.begin("nodes", needs)
         step.write_nodes()
@@ -215,6 +220,8 @@ class _Chain:
                     fix="the columns node_id and edge_id say it",
                 )
             self.maps.add(recipe, [step.new_ids(name) for name in self._store.metadata.node_types])
+        if not is_last and self._has_parents:
+            self._parents = self._parents.after(recipe, step.orders, self._room.scratch)
         self._ledger.begin("edges", needs)
         step.write_edges()
         self._ledger.begin("publish", needs)
@@ -236,8 +243,18 @@ def rewrite_converted(operations: Sequence[str], made: Converted) -> GraphMetada
         return metadata
 
 
-def _is_plain(recipe: Recipe, metadata: GraphMetadata) -> bool:
-    """Return whether a recipe is some of the edges of its store, so that the next operation may choose among these."""
+def _is_seen(operation: Operation, recipe: Recipe, whole: Recipe, metadata: GraphMetadata) -> bool:
+    """Return whether an operation finds in a recipe, and the store behind it, what it would in the store that is made of it.
+
+    That recipe must be some of the store's edges, or new ones, and columns be read as they stand there. Edges without IDs lie
+    otherwise in every store.
+    """
+    if recipe is whole:
+        return True
+    if operation.reads == "store" or any(schema.edge_id_dtype is None for schema in metadata.edge_schemas):
+        return False
+    if operation.reads == "columns" and (recipe.dropped or recipe.added):
+        return False
     return (
         all(nodes.kept is None for nodes in recipe.nodes)
         and tuple(edges.edge_type for edges in recipe.edges) == metadata.edge_types

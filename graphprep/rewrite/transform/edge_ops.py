@@ -106,7 +106,7 @@ def _with_reverses(edges: EdgeRecipe, scratch: Scratch) -> EdgeRecipe:
     end = edges.size + sum(int(np.count_nonzero(edges.src[at] != edges.dst[at])) for at in slices(edges.size))
     src, dst = (scratch.zeros(end, one.dtype) for one in (edges.src, edges.dst))
     rows = None if edges.rows is None else scratch.zeros(end, edges.rows.dtype)
-    old_ids = scratch.zeros(end, narrow(edges.size))
+    old_ids = scratch.zeros(end, narrow(edges.size) if edges.old_ids is None else edges.old_ids.dtype)
     end = edges.size
     for at in slices(edges.size):
         back = np.flatnonzero(edges.src[at] != edges.dst[at])
@@ -147,7 +147,7 @@ def add_loops(store: StoredArrays, recipe: Recipe, scratch: Scratch) -> Recipe:
         rows = None if one.rows is None else _behind(one.rows, none, scratch)
         old_ids = _behind(count_up(one.size, scratch) if one.old_ids is None else one.old_ids, none, scratch)
         edges.append(replace(one, src=src, dst=dst, rows=rows, old_ids=old_ids))
-    return replace(recipe, edges=tuple(edges))
+    return replace(recipe, edges=tuple(edges), added=True)
 
 
 def _behind(first: Ids, second: Ids, scratch: Scratch) -> Ids:
@@ -213,9 +213,7 @@ def to_simple(
         made = list(_merged(store, one, merge, new_ids, kept, groups, room))
         if merge == "count":
             made = [_counted(store, recipe, one, kept, groups, names or MadeNames(), room.scratch)]
-        simple = one.take(kept, room.scratch)
-        if merge == "last" and one.rows is not None:
-            simple = replace(simple, rows=take(one.rows, take(groups.last, kept, room.scratch), room.scratch))
+        simple = one.take(take(groups.last, kept, room.scratch) if merge == "last" else kept, room.scratch)
         edges.append(replace(simple, made=(*simple.made, *made)))
         if with_maps:
             maps[one.number] = _by_old_id(store, one, new_ids, room.scratch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,8 +50,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation of ``transform``: what it is called with, and what it does. ``fresh``: it takes a store as it is written.
+    """An operation of ``transform``: what it is called with, and what it does.
 
+    ``reads``: whether it looks at nothing but the ends of edges, at columns and their names as well, or at all of a store, edge
+    IDs among it. ``chooses``: it may drop nodes.
     ``makes`` are the columns that it adds.
     """
 
@@ -59,7 +61,8 @@ class Operation:
     least: int
     most: int
     apply: Callable[[Step, Sequence[str]], Recipe]
-    fresh: bool = False
+    reads: Literal["ends", "columns", "store"] = "ends"
+    chooses: bool = False
     makes: tuple[str, ...] = ()
 
 
@@ -361,21 +364,21 @@ OPERATIONS = {
     "transpose": Operation("", 0, 0, lambda step, _: edge_ops.reverse(step.recipe)),
     "add-reverse": Operation("", 0, 0, lambda step, _: edge_ops.add_reverse(step.recipe)),
     "to-bidirected": Operation("[TYPE …]", 0, _MANY, lambda step, named: _symmetrize(step, ("keep", *named))),
-    "symmetrize": Operation("[sum|max|keep] [TYPE …]", 0, _MANY, _symmetrize),
-    "to-simple": Operation("[first|last|sum|max|count]", 0, 1, _to_simple, makes=(edge_ops.COUNT,)),
+    "symmetrize": Operation("[sum|max|keep] [TYPE …]", 0, _MANY, _symmetrize, reads="columns"),
+    "to-simple": Operation("[first|last|sum|max|count]", 0, 1, _to_simple, makes=(edge_ops.COUNT,), reads="columns"),
     "self-loops": Operation("drop|add|keep", 1, 1, _self_loops),
-    "node-subgraph": Operation(_SELECTION, 1, _MANY, _node_subgraph),
-    "edge-subgraph": Operation(_SELECTION, 1, _MANY, _edge_subgraph),
-    "khop-subgraph": Operation("[TYPE=]FILE K", 2, 2, _khop_subgraph),
-    "filter": Operation("'[TYPE:] EXPRESSION'", 1, 1, _filter),
-    "filter-degree": Operation("MIN:MAX", 1, 1, _filter_degree),
-    "largest-component": Operation("", 0, 0, _largest_component),
-    "to-homogeneous": Operation("", 0, 0, _to_homogeneous, fresh=True, makes=(*_NODE_OF, *_EDGE_OF)),
-    "flatten": Operation("RELATION …", 1, _MANY, _flatten, fresh=True, makes=_EDGE_OF),
-    "line-graph": Operation("[no-backtracking]", 0, 1, _line_graph, fresh=True),
-    "metagraph": Operation("", 0, 0, _metagraph, fresh=True),
+    "node-subgraph": Operation(_SELECTION, 1, _MANY, _node_subgraph, reads="columns", chooses=True),
+    "edge-subgraph": Operation(_SELECTION, 1, _MANY, _edge_subgraph, reads="store", chooses=True),
+    "khop-subgraph": Operation("[TYPE=]FILE K", 2, 2, _khop_subgraph, reads="columns", chooses=True),
+    "filter": Operation("'[TYPE:] EXPRESSION'", 1, 1, _filter, reads="columns", chooses=True),
+    "filter-degree": Operation("MIN:MAX", 1, 1, _filter_degree, chooses=True),
+    "largest-component": Operation("", 0, 0, _largest_component, chooses=True),
+    "to-homogeneous": Operation("", 0, 0, _to_homogeneous, reads="store", makes=(*_NODE_OF, *_EDGE_OF)),
+    "flatten": Operation("RELATION …", 1, _MANY, _flatten, reads="store", makes=_EDGE_OF),
+    "line-graph": Operation("[no-backtracking]", 0, 1, _line_graph, reads="store"),
+    "metagraph": Operation("", 0, 0, _metagraph, reads="store"),
     "layout": Operation("csc|csr|both", 1, 1, _layout),
     "index-dtype": Operation("auto|int32|int64", 1, 1, _index_dtype),
     "sort-neighbors": Operation("[id|weight|time|input]", 0, 1, _sort_neighbors),
-    "drop-columns": Operation("[TYPE:]COLUMN …", 1, _MANY, _drop_columns),
+    "drop-columns": Operation("[TYPE:]COLUMN …", 1, _MANY, _drop_columns, reads="columns"),
 }

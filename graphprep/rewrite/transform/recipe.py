@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -81,12 +81,26 @@ class EdgeRecipe:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """What the nodes or edges of a type of a view were: of ``ids`` (-1: none) of the old types ``types[kinds]``, by number.
+
+    ``kinds`` None: all were of the first.
+    """
+
+    ids: Ids
+    types: tuple[int, ...] = (0,)
+    kinds: Ids | None = None
+    is_node: bool = False
+
+
+@dataclass(frozen=True)
 class Recipe:
     """A store: ``nodes`` by old node type number, and its edge types. ``maps``: old edge ID → new, -1: none, by old number.
 
     ``merged``: some edges stand for others, and are the only ones from here on; ``maps`` are there where they are asked for.
-    ``with_parents``: nodes get a column of the typed ID that they had, edges of their old ID. ``store``: what it is made of,
-    where that is another one than the operation was given.
+    ``added``: some edges are new, and have no row. ``with_parents``: nodes get a column of the typed ID that they had, edges of
+    their old ID. ``store``: what it is made of, where that is another one than the operation was given; then ``origins`` say
+    what its nodes (None: as they were) and edges were.
     """
 
     nodes: tuple[NodeRecipe, ...]
@@ -96,9 +110,11 @@ class Recipe:
     index_dtype: str | None = None
     dropped: tuple[tuple[str | EdgeType, str], ...] = ()
     merged: bool = False
+    added: bool = False
     maps: dict[int, Ints] = field(default_factory=dict)
     with_parents: bool = False
     store: StoredArrays | None = None
+    origins: tuple[Sequence[Origin] | None, Sequence[Origin]] = (None, ())
 
 
 def slices(size: int) -> Iterator[slice]:

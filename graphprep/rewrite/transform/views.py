@@ -18,7 +18,19 @@ from graphprep.model.metadata import ArrayEntry, GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeType, EdgeTypeSchema, NodeTypeSchema, edge_type_text
 from graphprep.rewrite.transform.edge_ops import sorted_edges
 from graphprep.rewrite.transform.names import MadeNames
-from graphprep.rewrite.transform.recipe import EdgeRecipe, Ids, Ints, MadeColumn, NodeRecipe, Recipe, narrow, read_edges, slices
+from graphprep.rewrite.transform.recipe import (
+    NO_ROW,
+    EdgeRecipe,
+    Ids,
+    Ints,
+    MadeColumn,
+    NodeRecipe,
+    Origin,
+    Recipe,
+    narrow,
+    read_edges,
+    slices,
+)
 from graphprep.store.items import FIX, StoredArray, StoredArrays
 from graphprep.store.paths import ColumnPaths, LayoutPaths, NodePaths, edge_folder, node_folder
 from graphprep.store.single import ConcatenatedArray, ConcatenatedOffsets
@@ -189,14 +201,17 @@ def to_homogeneous(
         ColumnSchema(kind_name, "dense", "int64", categories=categories),
         ColumnSchema(id_name, "dense", "int64"),
     )
+    ids, kinds = (np.zeros(int(offsets[-1]), np.int64) for _ in range(2))
+    stop = 0
     for part in range(old.num_parts):
         sizes = [counts[part] for counts in old.num_nodes_per_chunk]
         firsts = [sum(counts[:part]) for counts in old.num_nodes_per_chunk]
-        typed = np.concatenate([np.zeros(0, np.int64), *(np.arange(a, a + n) for a, n in zip(firsts, sizes, strict=True))])
-        kinds = np.repeat(np.arange(len(sizes)), sizes)
-        for column, values in zip(own, (codes[kinds], typed), strict=True):
+        at = slice(stop, stop := stop + sum(sizes))
+        ids[at] = np.concatenate([np.arange(first, first + size) for first, size in zip(firsts, sizes, strict=True)])
+        kinds[at] = np.repeat(np.arange(len(sizes)), sizes)
+        for column, values in zip(own, (codes[kinds[at]], ids[at]), strict=True):
             made[part, f"{nodes.folder}/{column.path}.npy"] = values
-        made[part, NodePaths(nodes.folder).raw_ids] = typed + offsets[kinds]
+        made[part, NodePaths(nodes.folder).raw_ids] = ids[at] + offsets[kinds[at]]
     metadata = replace(
         old,
         node_types=(HOMO,),
@@ -209,7 +224,9 @@ def to_homogeneous(
     space = PartSpace.of(TypeNames.of_nodes(old.node_types), old.num_nodes_per_chunk, old.num_parts, "node")
     chosen = tuple(at for at, (_, name, _) in enumerate(old.edge_types) if relations is None or name in relations)
     groups = {edge_type: chosen} if chosen else {}
-    return _join_edges(store, metadata, [nodes], groups, {edge_type}, made, room, layouts, left, space, names)
+    recipe, left = _join_edges(store, metadata, [nodes], groups, {edge_type}, made, room, layouts, left, space, names)
+    was = Origin(ids, tuple(range(len(old.node_types))), kinds, is_node=True)
+    return replace(recipe, origins=([was], recipe.origins[1])), left
 
 
 def flatten(
@@ -255,6 +272,7 @@ def _join_edges(
     recipes: list[EdgeRecipe] = []
     schemas: list[EdgeTypeSchema] = []
     counts: list[tuple[int, ...]] = []
+    origins: list[Origin] = []
     for name, numbers in named.items():
         columns, others = common_columns([old.edge_schemas[number] for number in numbers])
         own: tuple[ColumnSchema, ...] = ()
@@ -270,11 +288,14 @@ def _join_edges(
         groups.append(group)
         recipe, kinds, ids = _join_type(store, group, space, room)
         recipe = replace(recipe, number=len(recipes))
+        types = numbers
         if own:
             for at in slices(kinds.size):
                 kinds[at] = codes[kinds[at]]
+            types = tuple(numbers[kind] for kind in np.argsort(codes))
             recipe = replace(recipe, made=(MadeColumn(own[0], kinds), MadeColumn(own[1], ids)))
         recipes.append(recipe)
+        origins.append(Origin(ids, types, kinds))
         first = old.edge_schemas[numbers[0]]
         has_slots = all(old.edge_schemas[number].num_slots for number in numbers)
         has_ids = all(old.edge_schemas[number].edge_id_dtype for number in numbers)
@@ -290,7 +311,7 @@ def _join_edges(
     )
     joined = JoinedStore(store, metadata, groups, made)
     kept = tuple(NodeRecipe() for _ in metadata.node_types)
-    return Recipe(kept, tuple(recipes), layouts, store=joined), sorted(set(left))
+    return Recipe(kept, tuple(recipes), layouts, store=joined, origins=(None, origins)), sorted(set(left))
 
 
 def _join_type(
@@ -390,7 +411,8 @@ def line_graph(store: StoredArrays, number: int, room: Workspace, layouts: Any, 
     for low, high in itertools.pairwise(borders.tolist()):
         kept[low:high] = low + np.argsort(ids_by_row[low:high], kind="stable")
     made = EdgeRecipe(HOMO_EDGE, 0, src[:at], dst[:at], None, None)
-    return Recipe((NodeRecipe(kept),), (made,), layouts, store=LineStore(store, number))
+    origins = [Origin(ids_by_row, (number,))], [_no_origin(at)]
+    return Recipe((NodeRecipe(kept),), (made,), layouts, store=LineStore(store, number), origins=origins)
 
 
 def _followers(edges: EdgeRecipe, offsets: Ints, some: slice) -> Ints:
@@ -452,4 +474,10 @@ def metagraph(store: StoredArrays, layouts: Any) -> Recipe:
     )
     ids = np.arange(src.size)
     recipe = EdgeRecipe(edge_type, 0, src, dst, ids, ids, made)
-    return Recipe((NodeRecipe(),), (recipe,), layouts, store=MemoryStore(metadata, arrays))
+    origins = [_no_origin(len(names))], [_no_origin(src.size)]
+    return Recipe((NodeRecipe(),), (recipe,), layouts, store=MemoryStore(metadata, arrays), origins=origins)
+
+
+def _no_origin(size: int) -> Origin:
+    """Say of nodes or edges that they are new: -1, of which only one is held."""
+    return Origin(np.broadcast_to(np.int64(NO_ROW), size))

@@ -31,6 +31,7 @@ from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, Layout, Neighbo
 from graphprep.rewrite.move_parts import CutFiles
 from graphprep.rewrite.stored_edges import bucket_bytes, make_buckets
 from graphprep.rewrite.transform.blank import ALWAYS, BlankRow
+from graphprep.rewrite.transform.parents import Parents
 from graphprep.rewrite.transform.recipe import (
     NO_ROW,
     STEP,
@@ -94,15 +95,24 @@ class Selected:
 
 
 class RecipeWriter:
-    """Writes a store: ``write_nodes``, ``write_edges``, ``finish``.
+    """Writes a store: ``write_nodes``, ``write_edges``, ``finish``. With ``parents`` it has a column of them.
 
     Raises DataError where the old store's arrays are faulty.
     """
 
-    def __init__(self, store: StoredArrays, recipe: Recipe, writer: StoreWriter, room: Workspace, reporter: Reporter) -> None:
+    def __init__(
+        self,
+        store: StoredArrays,
+        recipe: Recipe,
+        writer: StoreWriter,
+        room: Workspace,
+        reporter: Reporter,
+        parents: Parents | None = None,
+    ) -> None:
         self._store = store
         self._whole = WholeStore(store)
         self._recipe = recipe
+        self._parents = parents
         self._writer = writer
         self._files = PartList(writer, store.metadata.num_parts)
         self._room = room
@@ -135,13 +145,20 @@ class RecipeWriter:
                 if kind == "identity" and not _counts_up(order):
                     kind = "int64"
                     files.write(NodePaths(folder).raw_ids, "int64", order.shape, _slices(order))
-                if self._recipe.with_parents and all(column.name != PARENT for column in columns):
-                    made = MadeColumn(ColumnSchema(PARENT, "dense", "int64"), order)
+            if self._parents is not None and all(column.name != PARENT for column in columns):
+                parents = self._parents.of_nodes(self._recipe, number, nodes.order, self._room.scratch)
+                if parents is not None:
+                    made = MadeColumn(ColumnSchema(PARENT, "dense", "int64"), parents)
                     columns = (*columns, made.schema)
                     write_made(files, folder, made, None)
             copy_rows(self._whole, files, moved, order, self._room)
             self._node_schemas.append(replace(schema, raw_ids=kind, columns=columns))
             self._reporter.advance(records=order.size)
+
+    @property
+    def orders(self) -> dict[str, Ints | None]:
+        """Return the old typed IDs of each node type's nodes, in their new order; None: all are as they were."""
+        return {name: nodes.order for name, nodes in self._nodes.items()}
 
     def new_ids(self, node_type: str) -> Ints | None:
         """Return the new typed ID of every old one, -1 for those that are gone; None: all are as they were."""
@@ -183,7 +200,11 @@ class RecipeWriter:
         for edges in self._recipe.edges:
             with self._room.scratch.inner() as scratch:
                 room = replace(self._room, scratch=scratch)
-                writer = _EdgeWriter(self._store, edges, self._recipe, self._nodes, self._files, room)
+                parents = None
+                if self._parents is not None:
+                    parents = self._parents.of_edges(self._recipe, edges, scratch)
+                    parents = count_up(edges.size, scratch) if parents is None else parents
+                writer = _EdgeWriter(self._store, edges, self._recipe, self._nodes, self._files, room, parents)
                 self._edge_counts.append(tuple(writer.write(self._edge_schemas).tolist()))
             self._reporter.advance(records=edges.size)
 
@@ -221,7 +242,14 @@ class _EdgeWriter:
     """Writes an edge type."""
 
     def __init__(
-        self, store: StoredArrays, edges: EdgeRecipe, recipe: Recipe, nodes: dict[str, _Nodes], files: PartList, room: Workspace
+        self,
+        store: StoredArrays,
+        edges: EdgeRecipe,
+        recipe: Recipe,
+        nodes: dict[str, _Nodes],
+        files: PartList,
+        room: Workspace,
+        parents: Ids | None,
     ) -> None:
         self._store, whole, metadata = store, WholeStore(store), store.metadata
         self._edges, self._nodes, self._files, self._room = edges, nodes, files, room
@@ -233,8 +261,7 @@ class _EdgeWriter:
         made = {column.schema.name: column for column in edges.made}
         dropped = {name for of, name in recipe.dropped if of == metadata.edge_types[edges.number]}
         stored = [column for column in old.columns if column.name not in {*made, *dropped}]
-        if recipe.with_parents and PARENT not in made and all(column.name != PARENT for column in old.columns):
-            parents = count_up(edges.size, room.scratch) if edges.old_ids is None else edges.old_ids
+        if parents is not None and PARENT not in made and all(column.name != PARENT for column in stored):
             made[PARENT] = MadeColumn(ColumnSchema(PARENT, "dense", "int64"), parents)
         self._source: StoredArrays = BlankRow(whole, self._old_folder, tuple(stored)) if blank else whole
         self._stored = [replace(column, optional=column.optional or (blank and column.role not in ALWAYS)) for column in stored]
