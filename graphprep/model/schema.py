@@ -170,7 +170,10 @@ class NodeTypeSchema:
 
 @dataclass(frozen=True)
 class EdgeTypeSchema:
-    """What the store says of an edge type. ``checksum`` is 16 hex digits (docs/store.md, "Hashes")."""
+    """What the store says of an edge type. ``checksum`` is 16 hex digits (docs/store.md, "Hashes").
+
+    ``reverse_of``: the edges are those of that edge type turned round, perhaps of itself; None: nothing is known.
+    """
 
     neighbor_order: NeighborOrder
     index_dtype: str
@@ -179,6 +182,7 @@ class EdgeTypeSchema:
     checksum: str
     columns: tuple[ColumnSchema, ...] = ()
     num_slots: bool = False
+    reverse_of: EdgeType | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry of ``edge_schema``."""
@@ -189,6 +193,8 @@ class EdgeTypeSchema:
             "multigraph": self.multigraph,
             "checksum": self.checksum,
         }
+        if self.reverse_of is not None:
+            value["reverse_of"] = edge_type_text(self.reverse_of)
         if self.num_slots:
             value["num_slots"] = True
         value["columns"] = list(map(ColumnSchema.to_json, self.columns))
@@ -205,4 +211,5 @@ class EdgeTypeSchema:
             checksum=value["checksum"],
             columns=tuple(ColumnSchema.from_json(column) for column in value["columns"]),
             num_slots=bool(value.get("num_slots", False)),
+            reverse_of=parse_edge_type(value["reverse_of"]) if "reverse_of" in value else None,
         )

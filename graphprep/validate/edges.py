@@ -486,31 +486,45 @@ def _check_checksum(edges: CheckedEdges, faults: Faults, window_bytes: int) -> N
     other_type = store.metadata.node_types.index(other_end)
     num_others = store.metadata.num_nodes_per_type[other_type]
     window = max(_SLICE, window_bytes // 8)
-    total = 0
+    total = turned = 0
     for first in range(0, num_others, window):
         others = read_hashes(store, other_type, first, min(first + window, num_others))
         if others is None:
             return
         for arrays in edges.arrays[primary]:
             for piece in read_edges(arrays):
-                part_sum = _sum_checksum(store, arrays, piece, first, others)
-                if part_sum is None:
+                ends = _end_hashes(store, arrays, piece, first, others)
+                if ends is None:
                     return
-                total += part_sum
+                total += pair_checksum(*ends)
+                turned += 0 if edges.schema.reverse_of is None else pair_checksum(*ends[::-1])
     found = f"{total % 2**64:016x}"
     if found != edges.schema.checksum:
         faults.add(f"{edges.place}.checksum", f"expected {found}, the checksum of the edges, found {edges.schema.checksum}")
+    _check_reverse(edges, f"{turned % 2**64:016x}", faults)
 
 
-def _sum_checksum(
+def _check_reverse(edges: CheckedEdges, turned: str, faults: Faults) -> None:
+    """Check that the edges, of which ``turned`` is the checksum the other way round, are those of the type that is named."""
+    metadata, known = edges.store.metadata, edges.schema.reverse_of
+    if known is None:
+        return
+    name = edge_type_text(known)
+    if known not in metadata.edge_types:
+        faults.add(f"{edges.place}.reverse_of", f"there is no edge type {name!r}")
+    elif (found := metadata.edge_schemas[metadata.edge_types.index(known)].checksum) != turned:
+        what = f"expected edges whose reverses have the checksum {found} of {name!r}, found {turned}"
+        faults.add(f"{edges.place}.reverse_of", what)
+
+
+def _end_hashes(
     store: CheckedStore, arrays: EdgeArrays, piece: EdgeSlice, first: int, others: NDArray[np.uint64]
-) -> int | None:
-    """Sum a slice's edges whose other end lies in the window of hashes; None where raw IDs cannot be read."""
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]] | None:
+    """Return h of sources and destinations of a slice's edges whose other end lies in the window; None: they cannot be read."""
     low, high = int(piece.rows[0]), int(piece.rows[-1]) + 1
     own = read_hashes(store, arrays.row_type, arrays.row_offset + low, arrays.row_offset + high)
     if own is None:
         return None
     inside = (piece.others >= first) & (piece.others < first + others.size)
     own_hashes, other_hashes = own[piece.rows[inside] - low], others[piece.others[inside] - first]
-    ends = (other_hashes, own_hashes) if arrays.layout == "csc" else (own_hashes, other_hashes)
-    return int(pair_checksum(*ends))
+    return (other_hashes, own_hashes) if arrays.layout == "csc" else (own_hashes, other_hashes)

@@ -133,7 +133,7 @@ def test_nodes_at_random(store, tmp_path, shares, seed):
 
 @pytest.mark.parametrize("shares", ["0.8/0.1/0.1", "20/10/5", "0/30/0", "12/8", "0.5/0.5"])
 def test_edges_at_random(store, tmp_path, shares):
-    split(store, tmp_path / "out", shares, by="random", of=["edges"])
+    split(store, tmp_path / "out", shares, by="random", of=["edges"], reverses="apart")
     for name in (FOLLOWS, BUYS, BOUGHT):
         parts = parts_of(tmp_path / "out", name)
         assert parts == split_keys(edge_keys(store, name), shares)

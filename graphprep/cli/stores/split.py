@@ -59,6 +59,10 @@ class SplitFlags:
             metavar="SRC:REL:DST=DST:REV:SRC",
         ),
     ] = field(default_factory=list)
+    reverses: Annotated[
+        Literal["together", "apart"],
+        _of_split("Edge types, or directions of one, of which half the edges or more turn out to be reverses of others."),
+    ] = "together"
     seed: Annotated[int, _of_split("Seed of the hashes.", metavar="N")] = 0
     negatives: Annotated[
         str | None,

@@ -24,6 +24,7 @@ class SplitOptions:
     time edges. ``at``: borders in time, in place of shares. ``symmetric``: u -> v and v -> u of an edge type between nodes of
     one type are in one part.
     ``reverse_types`` (``src:rel:dst=dst:rev:src``): so are edges of the first type and their reverses in the second.
+    ``reverses``: types of which half the edges or more turn out to be reverses are split ``together`` unasked, or ``apart``.
     ``negatives``: how many are drawn for an edge, or for one of some parts (``train=1,val=50``); ``negatives_by``: ``uniform``,
     ``degree``, ``degree:EXPONENT`` or ``khop:K``; ``corrupt``: in place of its ``tail``, its ``head``, or as many of ``both``.
     ``overwrite_column``: replace a split or negatives, or a column of their names, that is there.
@@ -34,6 +35,7 @@ class SplitOptions:
     at: str | None = None
     symmetric: bool = False
     reverse_types: tuple[str, ...] = ()
+    reverses: Literal["together", "apart"] = "together"
     seed: int = 0
     negatives: str | None = None
     negatives_by: str = "uniform"

@@ -71,6 +71,7 @@ _CHOICES = {
     "other-types": "keep|drop",
     "missing-time": "refuse|drop|-?[0-9][0-9T:.-]*",
     "untimed": "include|exclude",
+    "reverses": "together|apart",
     "index-dtype": "auto|int32|int64",
     "weight-dtype": "float32|float64",
     "array-shape": "2xe|ex2",

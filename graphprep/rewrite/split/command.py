@@ -10,6 +10,7 @@ from graphprep.model.protocols import Reporter
 from graphprep.rewrite.run import StoreRun, array_bytes, refuse_same
 from graphprep.rewrite.split.negatives import Negatives, draw_negatives
 from graphprep.rewrite.split.parts import PartFinder
+from graphprep.rewrite.split.reverses import with_reverses
 from graphprep.rewrite.split.rules import read_rules
 from graphprep.rewrite.split.write import SplitWriter
 from graphprep.storage.write.publish import StoreWriter
@@ -36,6 +37,8 @@ def split(
             check_arrays(source, part)
         room = run.room(memory, source.metadata)
         needs = tuple(room.needs())
+        run.ledger.begin("reverses", needs)
+        rules = with_reverses(source, rules, options, room)
         run.ledger.begin("split", needs)
         finder = PartFinder(source, rules, room)
         splits = finder.find()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,12 +35,12 @@ _SIGN = np.uint64(1 << 63)
 
 @dataclass
 class HashKeys:
-    """Makes the keys of a random split. ``is_symmetric``: both directions between nodes of one type have one key."""
+    """Makes the keys of a random split. ``symmetric``: numbers of edge types of which both directions have one key."""
 
     store: StoredArrays
     room: Workspace
     seed: int
-    is_symmetric: bool = False
+    symmetric: Collection[int] = ()
     _hashes: dict[str, Keys] = field(default_factory=dict)
 
     def of_nodes(self, owner: Owner) -> KeyedRows:
@@ -60,7 +61,7 @@ class HashKeys:
             first, second = sources[ends[0]], destinations[ends[1]]
             if is_reverse:
                 first, second = second, first
-            if self.is_symmetric and src == dst:
+            if owner.number in self.symmetric:
                 first, second = np.minimum(first, second), np.maximum(first, second)
             keys[span.first_row : span.first_row + first.size] = self._mixed(mix_hashes(first, second))
 
@@ -68,6 +69,30 @@ class HashKeys:
             for _ in map_edges(self.store, owner.number, self.room, inner, place, ids=False):
                 pass
         return KeyedRows(keys)
+
+    def sample(self, number: int, share: float) -> tuple[Keys, Keys]:
+        """Return h of about this share of an edge type's edges but loops, and of their reverses: each once, ascending.
+
+        Which they are follows from both ends, whatever the direction, so that samples of two types can be compared.
+        """
+        src, _, dst = self.store.metadata.edge_types[number]
+        sources, destinations = self._of_type(src), self._of_type(dst)
+        most = np.uint64(min(int(share * 2**64), 2**64 - 1))
+
+        def choose(span: EdgeSpan) -> Keys:
+            ends = (span.others, span.rows) if self.store.metadata.primary_layout == "csc" else (span.rows, span.others)
+            first, second = sources[ends[0]], destinations[ends[1]]
+            kept = hash_ints(mix_hashes(np.minimum(first, second), np.maximum(first, second))) <= most
+            if src == dst:
+                kept &= first != second
+            return np.unique(np.stack([first[kept], second[kept]], axis=1), axis=0)
+
+        with self.room.scratch.inner() as inner:
+            ends = np.concatenate(
+                [np.zeros((0, 2), np.uint64), *map_edges(self.store, number, self.room, inner, choose, ids=False)]
+            )
+        first, second = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
+        return np.unique(mix_hashes(first, second)), np.unique(mix_hashes(second, first))
 
     def _mixed(self, hashes: Keys) -> Keys:
         return np.asarray(hash_ints(hashes ^ np.uint64(split_key(self.seed))))

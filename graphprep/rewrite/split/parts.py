@@ -56,7 +56,7 @@ class PartFinder:
         self._store = store
         self._rules = rules
         self._room = room
-        self._hashes = HashKeys(store, room, rules.seed, rules.is_symmetric)
+        self._hashes = HashKeys(store, room, rules.seed, rules.symmetric)
         self.notes = list(rules.notes)
 
     def find(self) -> list[SplitRows]:
@@ -65,7 +65,7 @@ class PartFinder:
             case "time":
                 return list(self._by_time())
             case "label":
-                return [self._by_label(owner, column) for owner, column in self._columns()]
+                return [self._by_label(owner, column) for owner, column in (*self._columns(), *self._others())]
             case "keep":
                 return [self._stored(owner) for owner in self._rules.owners]
             case "nodes":
@@ -77,6 +77,13 @@ class PartFinder:
         for owner, column in zip(self._rules.owners, self._rules.columns, strict=True):
             assert column is not None
             yield owner, column
+
+    def _others(self) -> Iterator[tuple[Owner, ColumnSchema]]:
+        """Yield the reverse types that nobody has named, with the columns by which they are split."""
+        for first, second in self._rules.reverses:
+            column = None if second in self._rules.owners else self._rules.column_like(first, second)
+            if column is not None:
+                yield second, column
 
     # ---- as they are
 
@@ -144,6 +151,8 @@ class PartFinder:
             self._note_borders(borders, column)
         for owner, one in zip(owners, rows, strict=True):
             yield self._cut(owner, one, borders)
+        for owner, column in self._others():
+            yield self._cut(owner, time_rows(self._store, owner, column, self._room), borders)
 
     def _at(self, column: ColumnSchema) -> Borders:
         """Return the borders that are given: a part's last key is the one before the border."""
@@ -166,7 +175,8 @@ class PartFinder:
 
     def _by_label(self, owner: Owner, column: ColumnSchema) -> SplitRows:
         classes = find_classes(self._store, owner, column, self._room)
-        hashes = self._hashes.of_nodes(owner) if owner.is_node else self._hashes.of_edges(owner)
+        is_reverse = owner in {second for _, second in self._rules.reverses}
+        hashes = self._hashes.of_nodes(owner) if owner.is_node else self._hashes.of_edges(owner, is_reverse=is_reverse)
         rows = replace(hashes, classes=classes.of_rows)
         sizes = count_classes(rows, classes.values.size)
         if not classes.values.size and owner.size:

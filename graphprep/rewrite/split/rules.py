@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from graphprep.convert.columns.roles import decoded_name
 from graphprep.model.errors import UsageError, one_of
@@ -25,8 +25,9 @@ _AT_FIX = "write one or two borders, oldest first, such as 2018-01-01/2019-01-01
 class SplitRules:
     """A split: of ``owners`` by their ``columns`` (None where hashes are the keys), into ``shares``, or else at borders ``at``.
 
-    ``reverses`` are owners with the edge types, no owners, that have their edges the other way round; ``followers`` the edge
-    types whose parts follow from those of nodes. ``notes`` are sentences for the user.
+    ``reverses`` are owners with the edge types that have their edges the other way round (at random these are no owners);
+    ``symmetric`` are numbers of edge types that have edges in both directions, which stay together; ``followers`` edge types
+    whose parts follow from those of nodes. ``notes`` are sentences for the user.
     """
 
     by: SplitBy
@@ -36,7 +37,7 @@ class SplitRules:
     columns: tuple[ColumnSchema | None, ...]
     reverses: tuple[tuple[Owner, Owner], ...]
     followers: tuple[Owner, ...]
-    is_symmetric: bool
+    symmetric: frozenset[int]
     seed: int
     notes: tuple[str, ...]
     negatives: NegativeRule | None = None
@@ -44,7 +45,13 @@ class SplitRules:
     @property
     def targets(self) -> tuple[Owner, ...]:
         """Return all types that get a split."""
-        return (*self.owners, *(second for _, second in self.reverses), *self.followers)
+        return tuple(dict.fromkeys((*self.owners, *(second for _, second in self.reverses), *self.followers)))
+
+    def column_like(self, first: Owner, second: Owner) -> ColumnSchema | None:
+        """Return the column of ``second`` that is alike to the one by which ``first`` is split; None: there is none."""
+        wanted = self.columns[self.owners.index(first)]
+        alike = (one for one in second.columns if wanted is not None and one.name == wanted.name)
+        return next((one for one in alike if wanted is not None and replace(wanted, optional=one.optional) == one), None)
 
     @property
     def parts(self) -> tuple[int, ...]:
@@ -76,12 +83,18 @@ def read_rules(metadata: GraphMetadata, shares: str, options: SplitOptions) -> S
         notes = [f"{type_words(owner)} has no {name or by}: it gets no split" for owner in left]
     followers = _edge_types_at(metadata, chosen) if by == "nodes" else ()
     owners, columns = (tuple(one) for one in zip(*found, strict=True))
-    symmetric, seed = options.symmetric, options.seed
-    rules = SplitRules(by, read, at, owners, columns, reverses, followers, symmetric, seed, tuple(notes), negatives)
-    _check_columns(rules.targets, overwrite=options.overwrite_column)
+    ends = enumerate(metadata.edge_types)
+    symmetric = frozenset(number for number, (src, _, dst) in ends if src == dst) if options.symmetric else frozenset()
+    rules = SplitRules(by, read, at, owners, columns, reverses, followers, symmetric, options.seed, tuple(notes), negatives)
+    check_targets(metadata, rules, overwrite=options.overwrite_column)
+    return rules
+
+
+def check_targets(metadata: GraphMetadata, rules: SplitRules, *, overwrite: bool) -> None:
+    """Raise UsageError where a type cannot get the split, or negatives."""
+    _check_columns(rules, overwrite=overwrite)
     _check_negatives(metadata, rules)
     _check_edge_rows(metadata, rules.targets)
-    return rules
 
 
 def _kept(metadata: GraphMetadata, shares: str, options: SplitOptions, negatives: NegativeRule | None) -> SplitRules:
@@ -98,7 +111,7 @@ def _kept(metadata: GraphMetadata, shares: str, options: SplitOptions, negatives
     if not owners or (left and set(options.of) - {"edges"}):
         words = f"{type_words(left[0])} has no split" if owners else "no edge type has a split"
         raise UsageError(words, place="--by keep", fix="split it by something, such as random")
-    rules = SplitRules("keep", None, (), owners, (), (), (), False, options.seed, (), negatives)
+    rules = SplitRules("keep", None, (), owners, (), (), (), frozenset(), options.seed, (), negatives)
     for owner in owners:
         for column in owner.columns:
             if column.role in NEGATIVE_ROLES and not options.overwrite_column:
@@ -249,14 +262,16 @@ def _check_comparable(found: Sequence[tuple[Owner, ColumnSchema]]) -> None:
         )
 
 
-def _check_columns(owners: Sequence[Owner], *, overwrite: bool) -> None:
+def _check_columns(rules: SplitRules, *, overwrite: bool) -> None:
     """Raise UsageError where a type has a split, or a column of its name, unless it is to be replaced."""
-    for owner in owners:
+    for owner in rules.targets:
         for column in owner.columns:
             if not overwrite and is_replaced(column):
                 what = "a split" if column.role == "split" else "a column"
                 words = f"{type_words(owner)} has {what} already, {column.name!r}"
-                raise UsageError(words, fix="give --overwrite-column to replace it")
+                is_reverse = owner in {second for _, second in rules.reverses}
+                fix = "give --overwrite-column to replace it" + (", or --reverses apart" if is_reverse else "")
+                raise UsageError(words, fix=fix)
 
 
 def is_replaced(column: ColumnSchema) -> bool:

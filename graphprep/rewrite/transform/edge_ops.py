@@ -61,7 +61,7 @@ def add_reverse(recipe: Recipe) -> Recipe:
                 place="add-reverse",
                 fix="leave the operation out, or drop that type",
             )
-        added.append(turned)
+        added.append(replace(turned, reverse_of=edges.edge_type))
     return replace(recipe, edges=(*recipe.edges, *added))
 
 
@@ -98,7 +98,9 @@ def symmetrize(
             )
         both.append(_with_reverses(edges, room.scratch))
     merge: Merge = "sum" if weights == "sum" else "max" if weights == "max" else "first"
-    return to_simple(store, replace(recipe, edges=tuple(both)), room, merge, chosen, with_maps=with_maps)
+    simple = to_simple(store, replace(recipe, edges=tuple(both)), room, merge, chosen, with_maps=with_maps)
+    known = (replace(one, reverse_of=one.edge_type) if one.number in chosen else one for one in simple.edges)
+    return replace(simple, edges=tuple(known))
 
 
 def _with_reverses(edges: EdgeRecipe, scratch: Scratch) -> EdgeRecipe:

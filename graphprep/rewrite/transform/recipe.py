@@ -53,6 +53,7 @@ class EdgeRecipe:
     ``number`` is the old type whose columns go along, ``rows`` the old row of each edge, ``NO_ROW`` for one that is new; None
     where there are no columns. ``src`` and ``dst`` are old typed IDs. ``made`` are columns in place of old ones of their names,
     or beside them. ``old_ids``: which edge of the old store each was, ``NO_ROW``: none; None: edge i is that of ID i. All [m].
+    ``reverse_of``: an operation has made them of that edge type's, turned round.
     """
 
     edge_type: EdgeType
@@ -62,13 +63,14 @@ class EdgeRecipe:
     rows: Ids | None
     old_ids: Ids | None
     made: tuple[MadeColumn, ...] = ()
+    reverse_of: EdgeType | None = None
 
     def take(self, kept: Ids, scratch: Scratch) -> EdgeRecipe:
         """Return some of the edges, in this order."""
         src, dst = (take(one, kept, scratch) for one in (self.src, self.dst))
         rows = None if self.rows is None else take(self.rows, kept, scratch)
         old_ids = kept if self.old_ids is None else take(self.old_ids, kept, scratch)
-        return replace(self, src=src, dst=dst, rows=rows, old_ids=old_ids)
+        return replace(self, src=src, dst=dst, rows=rows, old_ids=old_ids, reverse_of=None)
 
     def ids(self, at: slice) -> Ids:
         """Return the old IDs of some edges."""

@@ -232,10 +232,21 @@ class RecipeWriter:
             partition_by=self._partition_by(),
             previous_partition_by=old.previous_partition_by if self._are_all_there else None,
             node_schemas=tuple(self._node_schemas),
-            edge_schemas=tuple(self._edge_schemas),
+            edge_schemas=self._with_reverses(),
             parts=(),
         )
         return finish_store(self._writer, self._files.entries, metadata, provenance)
+
+    def _with_reverses(self) -> tuple[EdgeTypeSchema, ...]:
+        """Return the schemas of edge types with what is still known of reverses: of types that have the edges that they had."""
+        old, types = self._store.metadata, [edges.edge_type for edges in self._recipe.edges]
+        before = {name: (one.checksum, one.reverse_of) for name, one in zip(old.edge_types, old.edge_schemas, strict=True)}
+        same = {name for name, one in zip(types, self._edge_schemas, strict=True) if before.get(name, ("",))[0] == one.checksum}
+        found = []
+        for name, edges, schema in zip(types, self._recipe.edges, self._edge_schemas, strict=True):
+            known = before[name][1] if name in same else None
+            found.append(replace(schema, reverse_of=edges.reverse_of or (known if known in same else None)))
+        return tuple(found)
 
 
 class _EdgeWriter:
