@@ -29,6 +29,7 @@ from graphprep.store.columns.trainers import (
     all_types,
     check_names,
     check_pyg_names,
+    check_pyg_nodes,
     check_wanted,
     dgl_attributes,
     is_homo,
@@ -125,6 +126,7 @@ def to_pyg(graph: GraphQueries, features: str | Sequence[str], missing_time: str
         values[edge_type] = {**ends, **read_tensors(some, _LoadedRows(graph, edge_type, order, times))}
         values[edge_type] |= _sparse_tensors(graph, edge_type, features, order)
     if homo:
+        check_pyg_nodes(nodes[0], graph.num_nodes(), values[graph.edge_types[0]]["edge_id"].numel())
         return data.Data.from_dict({name: one for some in values.values() for name, one in some.items()})
     return data.HeteroData.from_dict(values)
 

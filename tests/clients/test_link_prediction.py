@@ -47,7 +47,7 @@ def test_pyg_learns_edges_to_label(links, tmp_path):
     from torch_geometric.nn import GCNConv
 
     graphprep.export(str(links), str(tmp_path / "out"), "pyg")
-    data = Data.from_dict(torch.load(tmp_path / "out/data.pt"))
+    data, sets = Data.from_dict(torch.load(tmp_path / "out/data.pt")), torch.load(tmp_path / "out/edge_sets.pt")
     assert data.validate()
     torch.manual_seed(0)
     first, second = torch.nn.Embedding(data.num_nodes, 16), GCNConv(16, 16)
@@ -55,8 +55,8 @@ def test_pyg_learns_edges_to_label(links, tmp_path):
     losses = []
     for _ in range(30):
         found = second(first.weight, data.edge_index)
-        src, dst = found[data.train_edge_label_index]
-        loss = torch.nn.functional.binary_cross_entropy_with_logits((src * dst).sum(1), data.train_edge_label.float())
+        src, dst = found[sets["train_edge_label_index"]]
+        loss = torch.nn.functional.binary_cross_entropy_with_logits((src * dst).sum(1), sets["train_edge_label"].float())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -73,22 +73,22 @@ def test_sets_are_like_those_of_random_link_split(links, tmp_path):
     from torch_geometric.transforms import RandomLinkSplit
 
     graphprep.export(str(links), str(tmp_path / "out"), "pyg")
-    data = Data.from_dict(torch.load(tmp_path / "out/data.pt"))
+    sets = torch.load(tmp_path / "out/edge_sets.pt")
     whole = Data(
         edge_index=torch.cat(
-            [data[f"{part}_edge_label_index"][:, : data[f"{part}_edge_label_id"].numel()] for part in ("train", "val", "test")],
+            [sets[f"{part}_edge_label_index"][:, : sets[f"{part}_edge_label_id"].numel()] for part in ("train", "val", "test")],
             dim=1,
         ),
         num_nodes=200,
     )
     theirs = RandomLinkSplit(num_val=0.1, num_test=0.1, neg_sampling_ratio=9.0)(whole)[1]
-    assert data.val_edge_label.dtype == theirs.edge_label.dtype
-    assert data.val_edge_label_index.dtype == theirs.edge_label_index.dtype
-    num = data.val_edge_label_id.numel()
-    assert data.val_edge_label.tolist() == [1.0] * num + [0.0] * 9 * num
+    assert sets["val_edge_label"].dtype == theirs.edge_label.dtype
+    assert sets["val_edge_label_index"].dtype == theirs.edge_label_index.dtype
+    num = sets["val_edge_label_id"].numel()
+    assert sets["val_edge_label"].tolist() == [1.0] * num + [0.0] * 9 * num
     assert theirs.edge_label.diff().le(0).all()  # edges first there, too
     edges = set(map(tuple, whole.edge_index.T.tolist()))
-    assert not edges & set(map(tuple, data.val_edge_label_index[:, num:].T.tolist()))
+    assert not edges & set(map(tuple, sets["val_edge_label_index"][:, num:].T.tolist()))
 
 
 def test_ogb_evaluators_take_the_dictionaries(links, tmp_path):

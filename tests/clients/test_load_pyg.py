@@ -152,3 +152,57 @@ def test_what_cannot_be_is_told(columns, features, message, tmp_path):
     with pytest.raises(UsageError) as caught:
         graphprep.load(str(store)).to_pyg(features)
     assert message in str(caught.value)
+
+
+# ---------------------------------------------------------------------------------------------------- mini-batches
+
+
+def ring(tmp_path, extra=""):
+    """Convert a ring of six nodes with as many edges, all of which are train."""
+    nodes = f"id,age,part{extra and ',' + extra}\n" + "".join(f"{i},{i + 40},train{extra and f',{i}'}\n" for i in range(6))
+    (tmp_path / "n.csv").write_text(nodes)
+    (tmp_path / "e.csv").write_text("src,dst,at,part\n" + "".join(f"{i},{(i + 1) % 6},{i + 7},train\n" for i in range(6)))
+    graphprep.convert(
+        [],
+        tmp_path / "store",
+        nodes={"n": tmp_path / "n.csv"},
+        edges={"n:to:n": tmp_path / "e.csv"},
+        splits=["n:part", "n:to:n:part"],
+        decoder_options={"time_col": "at"},
+    )
+    return tmp_path / "store"
+
+
+@pytest.mark.parametrize("typed", [False, True])
+def test_loaders_choose_the_rows_of_nodes_and_edges_alone(tmp_path, typed):
+    """What loaders do with a batch, 4 -> 5 -> 0: each tensor of the graph keeps the rows of its nodes and edges, and no other."""
+    from torch_geometric.loader.utils import filter_data, filter_hetero_data
+
+    graphprep.export(ring(tmp_path), tmp_path / "out", "pyg", graph_class="hetero" if typed else "auto")
+    values, sets = torch.load(tmp_path / "out/data.pt"), torch.load(tmp_path / "out/edge_sets.pt")
+    name = ("n", "to", "n")
+    order = (values[name] if typed else values)["edge_id"].tolist()
+    nodes, row, col = torch.tensor([4, 5, 0]), torch.tensor([0, 1]), torch.tensor([1, 2])
+    edges = torch.tensor([order.index(4), order.index(5)])
+    if typed:
+        found = filter_hetero_data(HeteroData.from_dict(values), {"n": nodes}, {name: row}, {name: col}, {name: edges})
+        batch, sets = {**found["n"].to_dict(), **found[name].to_dict()}, sets[name]
+    else:
+        batch = filter_data(Data.from_dict(values), nodes, row, col, edges).to_dict()
+    assert batch["edge_time"].tolist() == [11, 12]
+    sizes = {key: len(value) for key, value in batch.items() if torch.is_tensor(value) and key != "edge_index"}
+    assert sizes == {key: 2 if key.startswith("edge") else 3 for key in sizes}
+    assert sets["train_edge_label_index"].T.tolist() == [[i, (i + 1) % 6] for i in range(6)]
+    assert not any("label" in key for key in batch)
+
+
+def test_names_that_loaders_take_for_those_of_edges_are_refused(tmp_path):
+    store = ring(tmp_path, "knowledge")
+    options = {"features": "age"}
+    for make in (
+        lambda: graphprep.export(store, tmp_path / "out", "pyg", **options),
+        lambda: graphprep.load(store).to_pyg(**options),
+    ):
+        with pytest.raises(UsageError, match="column 'knowledge' of nodes: PyG's loaders take it for one of edges"):
+            make()
+    graphprep.export(store, tmp_path / "out", "pyg", **options, graph_class="hetero")

@@ -137,6 +137,7 @@ def test_pyg_has_message_edges_and_the_edges_of_each_part(tmp_path, message_edge
     assert found["edge_index"].tolist() == [rows.src[ids].tolist(), rows.dst[ids].tolist()]
     assert found["edge_attr"][:, 0].tolist() == rows.feat[ids].tolist()
     assert found["edge_train_mask"].tolist() == (rows.part[ids] == 0).tolist()
+    found = read_naively((tmp_path / "out/edge_sets.pt").read_bytes(), "edge_sets")["n", "to", "n"]
     for part, name in enumerate(("train", "val", "test")):
         wanted = np.flatnonzero(rows.part == part)
         assert found[f"{name}_edge_label_id"].tolist() == wanted.tolist()

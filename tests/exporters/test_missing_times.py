@@ -56,6 +56,7 @@ def test_pyg_has_no_edge_of_1970(store, tmp_path, rule):
     assert sorted(edges) == wanted_edges(rule)
     ids = found["edge_id"].tolist()
     assert [EDGES[one][:2] for one in ids] == list(zip(*found["edge_index"].tolist(), strict=True))
+    found = read_naively((tmp_path / "out/edge_sets.pt").read_bytes(), "edge_sets")
     for name, part in (("train", "train"), ("val", "valid"), ("test", "test")):
         times = found[f"{name}_edge_label_time"].tolist()
         fill = None if rule == "drop" else int(rule)

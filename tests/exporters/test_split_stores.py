@@ -97,9 +97,10 @@ def test_pyg(store, tmp_path):
     graphprep.export(store, tmp_path / "out", "pyg", partitions=1)
     data = read_naively((tmp_path / "out/data.pt").read_bytes(), "data")
     check_messages(parts, {name: zipped(*data[name]["edge_index"]) for name in TYPES})
+    sets = read_naively((tmp_path / "out/edge_sets.pt").read_bytes(), "edge_sets")
     for name in TYPES:
         for part, key in enumerate(NAMES):
-            assert sorted(zipped(*data[name][f"{key}_edge_label_index"])) == parts.pairs(name, part)
+            assert sorted(zipped(*sets[name][f"{key}_edge_label_index"])) == parts.pairs(name, part)
     for name, own in parts.nodes.items():
         for part, key in enumerate(NAMES):
             mask = data[name].get(f"{key}_mask")
@@ -202,7 +203,7 @@ def test_sizes_and_leaks_are_those_of_random_link_split(whole, tmp_path):
     graphprep.convert(tmp_path / "e.csv", tmp_path / "store", edge_ids=True)
     graphprep.split(tmp_path / "store", tmp_path / "split", (0.8, 0.1, 0.1), by="random", of=["edges"], symmetric=True)
     graphprep.export(tmp_path / "split", tmp_path / "out", "pyg")
-    ours = read_naively((tmp_path / "out/data.pt").read_bytes(), "data")
+    ours = read_naively((tmp_path / "out/edge_sets.pt").read_bytes(), "edge_sets")
     theirs = RandomLinkSplit(0.1, 0.1, is_undirected=True, add_negative_train_samples=False, neg_sampling_ratio=0.0)(
         Data(edge_index=torch.tensor(pairs).T.contiguous(), num_nodes=NUM_USERS)
     )

@@ -174,12 +174,13 @@ def test_exports_pass_no_message_over_what_is_held_out(tmp_path):
     graphprep.export(str(tmp_path / "out"), str(tmp_path / "pyg"), "pyg")
     data = read_naively((tmp_path / "pyg/data.pt").read_bytes(), "data")
     buys, back = data["user", "buys", "item"], data["item", "rev_buys", "user"]
+    sets = read_naively((tmp_path / "pyg/edge_sets.pt").read_bytes(), "edge_sets")
     passed = {*zip(*buys["edge_index"].tolist(), strict=True)} | {*zip(*back["edge_index"][::-1].tolist(), strict=True)}
     for part in ("val", "test"):
-        held_out = {*zip(*buys[f"{part}_edge_label_index"].tolist(), strict=True)}
+        held_out = {*zip(*sets["user", "buys", "item"][f"{part}_edge_label_index"].tolist(), strict=True)}
         assert held_out
         assert not held_out & passed
-        assert not {*zip(*back[f"{part}_edge_label_index"][::-1].tolist(), strict=True)} & passed
+        assert not {*zip(*sets["item", "rev_buys", "user"][f"{part}_edge_label_index"][::-1].tolist(), strict=True)} & passed
 
 
 # ---------------------------------------------------------------------------------------------------- what a store says

@@ -120,8 +120,7 @@ def test_edges_with_labels_have_a_task_of_links_beside(tmp_path):
 def test_edges_to_label_of_pyg(tmp_path, form, labels):
     store = split(tmp_path, labels=labels, corrupt="both")
     out, _ = export(store, "pyg", form=form)
-    file = "data" if form == "data" else "edge_sets"
-    values = read_naively((out / f"{file}.pt").read_bytes(), file)
+    values = read_naively((out / "edge_sets.pt").read_bytes(), "edge_sets")
     for name in (BUYS, FOLLOWS):
         one, rows = values[tuple(name.split(":"))], sorted(edges_of(store, name).items())
         src, dst = (id_map(out, name.split(":")[end]) for end in (0, 2))

@@ -46,6 +46,7 @@ from graphprep.store.columns.trainers import (
     SparseAttribute,
     all_types,
     check_pyg_names,
+    check_pyg_nodes,
     check_wanted,
     is_homo,
     is_sparse,
@@ -78,10 +79,8 @@ class PygExporter:
     root_file: ClassVar[str] = "export.json"
     node_ids: ClassVar[Literal["dense", "own"]] = "dense"
     message_edges: ClassVar[MessageEdges | None] = "train"
-    edge_sets: ClassVar[str] = "train_edge_label_index, val_… and test_edge_label_index have the edges of each part"
-    negatives: ClassVar[str] = (
-        "behind the edges of each part in train_edge_label_index, val_… and test_…, with train_edge_label"
-    )
+    edge_sets: ClassVar[str] = "edge_sets.pt has the edges of each part, train_edge_label_index and so on"
+    negatives: ClassVar[str] = "behind the edges of each part in edge_sets.pt, with labels, train_edge_label and so on"
 
     form: Annotated[
         Literal["auto", "data", "parts"],
@@ -124,6 +123,7 @@ class PygExporter:
             graph.reporter.advance(records=sum(graph.metadata.num_edges_per_type))
         else:
             tables.write_parts(out)
+        tables.write_edge_sets(out)
 
     def _is_whole(self, metadata: GraphMetadata) -> bool:
         return self.form == "data" or (self.form == "auto" and metadata.num_parts == 1)
@@ -179,6 +179,8 @@ class PygTensors:
         edges = {edge_type: self._all_edges(edge, layout) for edge, edge_type in enumerate(self._metadata.edge_types)}
         if not self._is_homo:
             return {**nodes, **edges}
+        named: list[Attribute | SparseAttribute] = [*self._nodes[0], *self._sparse["node"][0]]
+        check_pyg_nodes(named, self._metadata.num_nodes_per_type[0], self._graph.metadata.num_edges_per_type[0])
         return {**next(iter(nodes.values())), **next(iter(edges.values()))}
 
     def _all_nodes(self, number: int) -> dict[str, Any]:
@@ -220,7 +222,17 @@ class PygTensors:
             one.name: concat([some.tensor(one.dtype, one.item_shape, one.read) for some in rows]) for one in self._edges[edge]
         }
         values |= self._sparse_tensors("edge", edge, rows, lambda positions: positions)
-        return {**values, **self._edge_sets(edge)}
+        return values
+
+    def write_edge_sets(self, out: FolderOutput) -> None:
+        """Write the edges of each part of a split, where there is one, to a file of their own.
+
+        As attributes of the graph PyG's loaders would take those that happen to be as many as its edges for one of each edge,
+        and choose among them.
+        """
+        types = enumerate(self._metadata.edge_types)
+        if sets := {edge_type: found for edge, edge_type in types if (found := self._edge_sets(edge))}:
+            write_pt(out, "edge_sets.pt", next(iter(sets.values())) if self._is_homo else sets)
 
     def _edge_sets(self, edge: int) -> dict[str, TensorPieces]:
         """Return the edges of each part of the split, with what is asked of them: ends, edge IDs, labels, times."""
@@ -249,9 +261,6 @@ class PygTensors:
             self._write_part(out, part)
             counts = (self._graph.num_edges(edge, "csc", part) for edge in range(len(self._metadata.edge_types)))
             self._graph.reporter.advance(records=sum(counts))
-        types = enumerate(self._metadata.edge_types)
-        if sets := {edge_type: found for edge, edge_type in types if (found := self._edge_sets(edge))}:
-            write_pt(out, "edge_sets.pt", next(iter(sets.values())) if self._is_homo else sets)
         out.write("META.json", dump_json(self._meta()))
 
     def _map_path(self, stem: str, name: str) -> str:

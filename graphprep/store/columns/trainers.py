@@ -26,7 +26,6 @@ from graphprep.store.columns.torch_rows import (
 
 MASKS = ("train_mask", "val_mask", "test_mask")  # of the parts 0, 1, 2 of a split
 EDGE_SETS = ("train", "val", "test")  # the same parts, as names of sets of edges begin
-_SET_TENSORS = ("index", "id", "time")
 KINDS = {
     "dense": "it holds other things than numbers",
     "ragged": "rows differ in length",
@@ -34,10 +33,7 @@ KINDS = {
     "binary": "it holds texts or bytes",
     "temporal": "rows have several dated values",
 }
-_PYG_NAMES = (
-    *("edge_index", "edge_id", "num_nodes", "row", "colptr"),
-    *(f"{part}_edge_label{tensor}" for part in EDGE_SETS for tensor in ("", *(f"_{one}" for one in _SET_TENSORS))),
-)
+_PYG_NAMES = ("edge_index", "edge_id", "num_nodes", "row", "colptr")
 
 
 @dataclass(frozen=True)
@@ -177,11 +173,31 @@ def why_not_pyg(column: ColumnSchema) -> str:
 
 
 def check_pyg_names(types: Sequence[tuple[str, Sequence[Attribute | SparseAttribute]]], *, homo: bool) -> None:
-    """Raise UsageError where two tensors of a type, or of a graph without types, would have one name."""
+    """Raise UsageError where two tensors of a type, or of a graph without types, would have one name.
+
+    So where PyG's loaders would not choose the rows of a tensor by the nodes or edges of a batch, as they go by names.
+    """
+    for name, some in types:
+        for one in some:
+            if "index" in one.name and isinstance(one, Attribute) and one.item_shape:
+                raise UsageError(
+                    f"column {one.name!r} of {name!r}: PyG's loaders look for the rows of an index in its last dimension",
+                    fix=f"rename it in the input, or leave it out with --drop-column {one.name}",
+                )
     if homo:
         types = [(types[0][0], [one for _, some in types for one in some])]
     for name, some in types:
         check_names(name, some, "PyG", _PYG_NAMES)
+
+
+def check_pyg_nodes(attributes: Sequence[Attribute | SparseAttribute], num_nodes: int, num_edges: int) -> None:
+    """Raise UsageError where a graph without types has as many nodes as edges, and PyG takes a tensor of nodes for edges'."""
+    wrong = [one.name for one in attributes if "edge" in one.name]
+    if wrong and num_nodes == num_edges:
+        raise UsageError(
+            f"column {wrong[0]!r} of nodes: PyG's loaders take it for one of edges, of which there are as many, by its name",
+            fix=f"rename it in the input, leave it out with --drop-column {wrong[0]}, or give --option graph_class=hetero",
+        )
 
 
 # ---------------------------------------------------------------------------------------------- DGL
