@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from processes import watched
 
@@ -172,3 +174,42 @@ def peak_of(args, folder):
     with watched(command, lambda pid: seen.append(private_bytes(pid)), cwd=folder, **pipes) as process:
         assert process.returncode == 0, process.stderr.read()
     return max(seen)
+
+
+def write_wide(path, kind, num_columns):
+    """Write two rows of so many columns; the first two are IDs."""
+    names = ["src", "dst", *(f"c{i}" for i in range(num_columns - 2))]
+    if kind == "parquet":
+        pq.write_table(pa.table({name: [1, 2] for name in names}), path)
+        return
+    if kind == "jsonl":
+        rows = ["{" + ",".join(f'"{name}":{i}' for name in names) + "}" for i in (1, 2)]
+    else:
+        rows = [",".join(names), *(",".join(["1"] * num_columns) for _ in range(2))]
+    path.write_text("\n".join(rows) + "\n")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("kind", "args", "line"),
+    [
+        ("csv", ["in", "out", "--format", "edges"], ":1:1"),
+        ("csv", ["--edges", "a:b:a=in", "out"], ":1:1"),
+        ("jsonl", ["--edges", "a:b:a=in", "out"], ":1:1"),
+        ("parquet", ["in", "out", "--format", "edges"], ""),
+        ("parquet", ["--edges", "a:b:a=in", "out"], ""),
+    ],
+)
+def test_more_columns_than_the_limit_leaves(kind, args, line, tmp_path):
+    write_wide(tmp_path / "in", kind, 17_000)
+    code, errors = refused_within(args, tmp_path)
+    assert (code, errors) == (
+        4,
+        f"error: in{line}: 17,000 columns, but the memory limit leaves 16,384\n"
+        "  fix: raise --memory-limit; or keep many numbers as one array, for --node-data or --edge-data NAME=FILE.npy\n",
+    )
+
+
+def test_a_long_text_is_one_column(tmp_path):
+    (tmp_path / "in").write_text('src,dst,text\n1,2,"' + "word, " * 20_000 + '"\n')
+    assert peak_of(["in", "out", "--format", "edges", "--memory-limit", f"{LIMIT}B", "-q"], tmp_path) < LIMIT

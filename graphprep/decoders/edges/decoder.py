@@ -45,6 +45,7 @@ from graphprep.decoders.looks.text_head import (
     refuse_data_dict,
     refuse_foreign,
     refuse_quoted_blanks,
+    refuse_wide,
     split_text,
 )
 from graphprep.model.errors import DataError, DecodeError, UsageError
@@ -393,12 +394,16 @@ class EdgesDecoder:
         shown = display_url(url)
         start = read_head(storage, url, shown)
         if not start.startswith(PARQUET_MAGIC):
-            return _text_file(url, shown, self._look_at_lines(shown, start, known))
+            head = self._look_at_lines(shown, start, known)
+            if head is not None:
+                refuse_wide(storage, f"{shown}:{head.first.number}:1", len(head.names))
+            return _text_file(url, shown, head)
         from graphprep.decoders.cells.arrow import read_schema
         from graphprep.decoders.edges.table import check_schema
 
         with storage.open(url) as handle:
             schema, num_rows = read_schema(handle, shown, parquet=True)
+        refuse_wide(storage, shown, len(schema.names))
         columns = FileColumns(shown, tuple(schema.names), True)
         layout = settle_columns(columns, self._flags, self._base(), shown)
         return _File(url, shown, columns, None, num_rows, held=check_schema(schema, layout, shown))

@@ -25,6 +25,7 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 MATRIX_MARKET = b"%%matrixmarket"
 _DATA_DICT = re.compile(rb"[ \t,;|](\{(?:\}|['\"0-9].*\}))[ \t]*\Z", re.DOTALL)
 _QUOTED_FIELD = re.compile(rb'(?:^|[ \t])("[^"]*")(?=[ \t]|$)')
+_COLUMN_BYTES = 512  # of what a record may have: 21,845 columns under 256 MiB, which then takes 220
 _EDGE_LINES = 50
 _INTEGER = re.compile(rb"[ \t]*\+?[0-9]+[ \t]*")
 _NUMBER = re.compile(rb"[ \t+\-]*[0-9.]")
@@ -85,6 +86,17 @@ def more_of_head(storage: InputStorage, url: str, size: int, fix: str) -> int:
         raise DataError(words, place=display_url(url), fix=fix)
     words += ", which is all that the memory limit leaves for one"
     raise MemoryLimitError(words, place=display_url(url), fix=f"{fix}, or raise --memory-limit")
+
+
+def refuse_wide(storage: InputStorage, place: str, num_columns: int) -> None:
+    """Raise MemoryLimitError for more columns than a memory limit leaves: each has buffers, and a file, of its own."""
+    most = storage.record_bytes // _COLUMN_BYTES
+    if num_columns > most:
+        raise MemoryLimitError(
+            f"{num_columns:,} columns, but the memory limit leaves {most:,}",
+            place=place,
+            fix="raise --memory-limit; or keep many numbers as one array, for --node-data or --edge-data NAME=FILE.npy",
+        )
 
 
 def refuse_foreign(url: str, head: bytes) -> None:

@@ -17,6 +17,7 @@ from graphprep.decoders.looks.text_head import (
     more_of_head,
     refuse_lone_returns,
     refuse_quoted_blanks,
+    refuse_wide,
     split_line,
     without_quoted,
 )
@@ -191,6 +192,8 @@ def _read_records(storage: InputStorage, url: str, table: TableConfig) -> tuple[
         is_whole = len(head) < size
         _refuse_binary(display_url(url), head)
         grammar = _find_grammar(display_url(url), head, is_whole, table)
+        for first in islice(_split(display_url(url), head, is_whole, grammar), 1):
+            refuse_wide(storage, f"{display_url(url)}:{first.line}:1", len(first.fields))
         records = list(islice(_split(display_url(url), head, is_whole, grammar), _MOST_RECORDS))
         if is_whole or len(records) > 1:
             return grammar, records

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphprep.decoders.cells.arrays_files import ArraySource, is_npz
 from graphprep.decoders.cells.columns import IdKind
+from graphprep.decoders.looks.text_head import refuse_wide
 from graphprep.decoders.tables.columns import (
     Choice,
     ColumnType,
@@ -130,6 +131,7 @@ class _Look:
         shown = display_url(url)
         with self.storage.open(url) as handle:
             schema, num_rows = read_schema(handle, shown, parquet=kind == "parquet")
+        refuse_wide(self.storage, shown, len(schema.names))
         header = Header(shown, tuple(schema.names), True)
         self.known = self.known or header
         layout = self._layout(header, shown)
@@ -168,6 +170,7 @@ class _Look:
         found = look_at_json(self.storage, url)
         if found is None:
             return TableFile(url, "jsonl")
+        refuse_wide(self.storage, f"{display_url(url)}:1:1", len(found.names))
         header = Header(display_url(url), found.names, True)
         self.known = self.known or header
         layout = self._layout(header, f"{display_url(url)}:1:1")
