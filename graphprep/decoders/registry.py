@@ -21,7 +21,7 @@ from graphprep.model.protocols import Decoder, Sniffed, SniffedFile, SniffsFiles
 from graphprep.storage.faults import display_url
 
 if TYPE_CHECKING:
-    from graphprep.decoders.looks.formats import Foreign
+    from graphprep.decoders.looks.magic import Foreign
     from graphprep.storage.read.urls import Storage
 
 
@@ -43,6 +43,7 @@ _BUILT_IN = {
     "graphbolt": "graphprep.decoders.configs.graphbolt:GraphBoltDataset",
     "ogb": "graphprep.decoders.configs.ogb:OgbFolder",
 }
+_OF_TEXT = frozenset(("edgelist", "json", "tsv", "edges", "mtx", "metis", "triples", "neo4j"))
 # Options that are called by their flag, in the singular, and their fields.
 _FIELDS = {"column": "columns", "drop_column": "drop_columns"}
 # Options of tables that are named by --nodes and --edges, and of nothing else.
@@ -294,9 +295,7 @@ def _head(storage: Storage, url: str) -> tuple[bytes, bool]:
 
 
 def _choose(file: SniffedFile) -> Sniffed:
-    foreign = tell_foreign(file)
-    if foreign is not None:
-        raise DataError(f"this is {foreign.what}, which is not read", place=display_url(file.url), fix=foreign.fix)
+    _refuse_foreign(file)
     bids = _bids(file, known_decoders())
     bids.sort(key=attrgetter("confidence"), reverse=True)
     first, second = [*map(attrgetter("confidence"), bids), 0.0, 0.0][:2]
@@ -315,13 +314,37 @@ def _choose(file: SniffedFile) -> Sniffed:
     )
 
 
+def refuse_foreign(storage: Storage, urls: Sequence[str], name: str) -> None:
+    """Raise DataError where the first files of an input are of a format that is not read, whatever the ``name`` of the decoder.
+
+    A server is asked for one file; what is no text is not looked at, nor for decoders that others bring.
+    """
+    if name not in _OF_TEXT or name not in own_decoders():
+        return
+    files = storage.expand(urls).files
+    for url in files[:_LOOK_FILES] if all(map(storage.is_local, files[:_LOOK_FILES])) else files[:1]:
+        _refuse_foreign(SniffedFile(url, *_head(storage, url)))
+
+
+def _refuse_foreign(file: SniffedFile) -> None:
+    foreign = tell_foreign(file)
+    if foreign is not None:
+        raise foreign.refusal(file.url)
+
+
 def tell_foreign(file: SniffedFile) -> Foreign | None:
     """Tell a format that is known but not read."""
     from graphprep.decoders.looks.formats import FOREIGN_LOOKS
+    from graphprep.decoders.looks.magic import tell_binary
 
+    binary = tell_binary(file.url.lower(), file.head)
+    if binary is not None:
+        return binary
     for ending, mark, found in FOREIGN_LOOKS:
         if file.url.lower().endswith(ending) and mark.search(file.head):
-            return found(file) if callable(found) else found
+            told = found(file) if callable(found) else found
+            if told is not None:
+                return told
     return None
 
 
@@ -428,7 +451,10 @@ def _is_known(storage: Storage, url: str) -> bool:
 
 
 def _refuse_binary(file: SniffedFile) -> None:
-    """Raise DataError where a byte stands that no text has."""
+    """Raise DataError where a byte stands that no text has, UsageError for an Arrow file, which is read as a table alone."""
+    if file.head.startswith(b"ARROW1"):
+        fix = "name it with --edges SRC:REL:DST=FILE, or with --nodes TYPE=FILE"
+        raise UsageError("this is an Arrow file, which does not say what it is a table of", place=file.url, fix=fix)
     for at, byte in enumerate(file.head):
         if byte < 32 and byte not in b"\t\n\r":
             line = file.head.count(b"\n", 0, at) + 1

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
+import sqlite3
 import subprocess
 import time
+import zipfile
 
 import networkx as nx
 import pytest
@@ -13,7 +16,7 @@ import pytest
 import graphprep
 from graphprep.decoders.looks.text_head import find_data_dict
 from graphprep.decoders.registry import sniff, tell_foreign
-from graphprep.model.errors import DataError
+from graphprep.model.errors import DataError, UsageError
 from graphprep.model.protocols import SniffedFile
 from graphprep.storage.read.urls import Storage
 
@@ -138,7 +141,7 @@ def test_others(name, head, what):
         b"c d\np q\n",
         b"a|b\nc|d\n",
         b'{"nodes": [], "edges": []}',
-        b"<a> <b> <c> .\n",
+        b"<a> <b> <c>\n",
         b"",
         b"x [ 1\n",
     ],
@@ -174,3 +177,137 @@ def test_a_long_line_of_dictionaries_is_told_at_once():
     began = time.process_time()
     assert find_data_dict(b'x, {"a": 1}' * 20_000 + b"]") == -1
     assert time.process_time() - began < 2
+
+
+RDF = b'# made by hand\n\n<http://a/1>\t<http://a/knows> _:b0 .\n<http://a/1> <http://a/name> "Ann \\"A\\" B"@en .\n_:b0<http://a/knows><http://a/1>.\n'
+REMEDY = r"sed -nE 's/^\s*(<[^>]*>|_:\S+)\s*(<[^>]*>)\s*(<[^>]*>|_:\S+).*/\1\t\2\t\3/p' FILE > triples.tsv"
+TO_NT = "rapper -i turtle FILE > OUT.nt, or rdflib's Graph().parse(FILE).serialize('OUT.nt', 'nt')"
+
+
+@pytest.mark.parametrize("format", ["triples", "edges", "tsv", None])
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        (RDF, 3, "N-Triples"),
+        (b'<http://a/1> <http://a/age> "7"^^<http://int> .\r\n', 1, "N-Triples"),
+        (b'_:a <http://a/b> "it" <http://graph> . # why\n', 1, "N-Quads"),
+        (b"<http://a/1> <http://a/knows> <http://a/2> <http://graph> .", 1, "N-Quads"),
+        (b"@prefix a: <http://a/> .\na:x a:y a:z .\n", 1, "Turtle"),
+        (b"#\nPREFIX a: <http://a/>\na:x a:y a:z .\n", 2, "Turtle"),
+        (b"<http://a/1> <http://a/knows> <http://a/2> ;\n  <http://a/knows> <http://a/3> .\n", 1, "Turtle"),
+    ],
+)
+def test_rdf_is_no_list_of_triples(tmp_path, format, text, line, what):
+    path = tmp_path / "g.nt"
+    path.write_bytes(text)
+    with pytest.raises(DataError) as caught:
+        graphprep.convert(path, tmp_path / "out", format=format)
+    fix = (
+        f"write it as N-Triples, whose message says how to go on: {TO_NT}"
+        if what == "Turtle"
+        else f'convert what this writes, without the literals, with format="triples": {REMEDY}'
+    )
+    assert str(caught.value) == f"{path}:{line}:1: this is {what} (RDF), which is not read\n  fix: {fix}"
+    assert not (tmp_path / "out").exists()
+
+
+def test_remedy_of_rdf(tmp_path):
+    path = tmp_path / "g.nt"
+    path.write_bytes(RDF.replace(b"_:b0 .", b"_:b0 <http://graph> ."))
+    command = REMEDY.partition(" >")[0].replace("FILE", str(path))
+    made = subprocess.run(["/bin/sh", "-c", command], capture_output=True, check=True).stdout
+    assert made == b"<http://a/1>\t<http://a/knows>\t_:b0\n_:b0\t<http://a/knows>\t<http://a/1>\n"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"<http://a/1>\t<http://a/knows>\t<http://a/2>\n",  # without the full stop: triples of names
+        b"<a> <b>\n",
+        b"prefix a\nbase b\n",
+        b"_:a _:b .\n",
+    ],
+)
+def test_what_is_no_rdf(head):
+    assert tell_foreign(SniffedFile("g", head, complete=True)) is None
+
+
+def sqlite_file(path):
+    with sqlite3.connect(path) as base:
+        base.execute("create table edges (src, dst)")
+
+
+def zip_file(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("g/edges.csv", "src,dst\n1,2\n")
+
+
+def spreadsheet(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+
+
+@pytest.mark.parametrize("format", [None, "edges", "json"])
+@pytest.mark.parametrize(
+    ("name", "content", "what", "remedy"),
+    [
+        ("g.db", sqlite_file, "a SQLite database", "sqlite3 -csv -header FILE"),
+        ("g.pkl", pickle.dumps({1: [2]}), "a pickle of Python", "pickle.load"),
+        ("g.pt", b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.", "a file of torch.save", "torch.load"),
+        ("g.zip", zip_file, "a zip archive", "unzip FILE"),
+        ("g.xlsx", spreadsheet, "an Excel file", "as CSV"),
+        ("g.h5", b"\x89HDF\r\n\x1a\n\0\0", "an HDF5 file", "h5py.File(FILE)"),
+        ("g.sg", b"\x01" + (4).to_bytes(8, "little") + (3).to_bytes(8, "little") + bytes(9), "a serialized graph", "-e OUT.el"),
+        ("g.bin", 0xDD2E4FF046B4A13F.to_bytes(8, "little") + bytes(8), "a file of dgl.save_graphs", "dgl.load_graphs(FILE)"),
+        ("g.orc", b"ORC\n\x06\x12", "an ORC file", "pyarrow.orc"),
+        ("g.duckdb", bytes(8) + b"DUCK@\0", "a DuckDB database", "COPY"),
+        ("g.tar", b"edges.csv".ljust(257, b"\0") + b"ustar\x0000", "a tar archive", "tar -xf FILE"),
+    ],
+)
+def test_binary_files_by_their_first_bytes(tmp_path, format, name, content, what, remedy):
+    path = tmp_path / name
+    path.write_bytes(content) if isinstance(content, bytes) else content(path)
+    with pytest.raises(DataError) as caught:
+        graphprep.convert(path, tmp_path / "out", format=format)
+    assert str(caught.value).startswith(f"{path}: this is {what}")
+    assert remedy in caught.value.fix
+    if path.suffix not in (".zip", ".xlsx"):  # which may be arrays
+        with pytest.raises(DataError, match=what):
+            graphprep.convert(nodes={"a": str(path)}, out=tmp_path / "out")
+
+
+@pytest.mark.client("torch-geometric")
+def test_files_of_torch(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.save({"a": torch.ones(2)}, tmp_path / "g.pt")
+    with pytest.raises(DataError, match=r"g.pt: this is a file of torch.save"):
+        graphprep.convert(tmp_path / "g.pt", tmp_path / "out")
+
+
+def test_an_arrow_file_is_a_table(tmp_path):
+    feather = pytest.importorskip("pyarrow.feather")
+    arrow = pytest.importorskip("pyarrow")
+    feather.write_feather(arrow.table({"src": [1], "dst": [2]}), tmp_path / "g.feather")
+    with pytest.raises(UsageError, match="an Arrow file") as caught:
+        graphprep.convert(tmp_path / "g.feather", tmp_path / "out")
+    assert "SRC:REL:DST" in caught.value.fix
+
+
+@pytest.mark.parametrize("format", ["tsv", "edgelist", "edges"])
+def test_a_named_format_is_told_what_the_sniffer_tells(tmp_path, format):
+    path = tmp_path / "m.tsv"
+    path.write_text("| node_id | node_type |\n| --------|-----------|\n| 1 | 0 |\n")
+    with pytest.raises(DataError, match="this is a table as Markdown has it, which is not read"):
+        graphprep.convert(path, tmp_path / "out", format=format)
+
+
+def test_long_lines_of_rdf_take_no_time():
+    start = time.perf_counter()
+    for head in (
+        b"<a> <b> " + b"_:a" * 80_000,
+        b"_:a" * 80_000,
+        b'<a> <b> "' + b"\\a" * 80_000,
+        b"<a> <b> _:a" + b".#" * 80_000,
+    ):
+        tell_foreign(SniffedFile("g", head, complete=False))
+    assert time.perf_counter() - start < 2

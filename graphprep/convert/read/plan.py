@@ -216,9 +216,11 @@ def _choose(
         if options.format is not None:
             raise UsageError("--format and --decoder name two decoders", fix="give one of the two")
         return load_class(options.decoder), None
+    from graphprep.decoders.registry import TablesError, refuse_foreign, sniff
+
     if options.format is not None:
+        refuse_foreign(storage, inputs, options.format)
         return find_decoder(options.format), None
-    from graphprep.decoders.registry import TablesError, sniff
 
     try:
         found, why = sniff(storage, inputs), "sniffed"

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from graphprep.decoders.looks.dtype_words import dtype_name
+from graphprep.decoders.looks.magic import Foreign
 from graphprep.decoders.looks.metis_header import Header, parse_header, settle_header
 from graphprep.decoders.looks.text_head import MATRIX_MARKET, HeadLine, look_for_edges, split_line
 from graphprep.model.errors import DataError
@@ -54,6 +54,16 @@ _GML = re.compile(
 _PAJEK = re.compile(rb"\A\s*(?:%[^\n]*\n\s*)*\*(?:vertices|network)\b", re.IGNORECASE)
 _DIMACS = re.compile(rb"\A(?:c(?:[ \t][^\n]*|\r)?\n|[ \t\r]*\n)*p[ \t]+([a-z]+)[ \t]+[0-9]+[ \t]+[0-9]+")
 _MARKDOWN = re.compile(rb"\A\s*\|[^\n]*\|[ \t]*\r?\n\s*\|[ \t]*:?-+")
+# A line with an IRI or a blank node and an IRI, then whatever, and a full stop; the first that is neither blank nor a comment.
+_BLANK_LINES = rb"\A(?:[ \t\r]*(?:#[^\n]*)?\n)*[ \t]*"
+_RDF_NODE = rb"(?:<[^<>\s]*>|_:[^\s<>\"]+)"
+_RDF_LITERAL = rb"\"(?:[^\"\\\n]|\\.)*\"[^\s<]*(?:<[^<>\s]*>)?"
+_RDF_LINE = re.compile(
+    b"%b(%b[ \t]*<[^<>\\s]*>[ \t]*(?:%b|%b)(?:[ \t]+(?P<graph>%b))?[ \t]*(?P<end>[.;,])[ \t\r]*(?:#[^\n]*)?(?:\n|\\Z))"
+    % (_BLANK_LINES, _RDF_NODE, _RDF_NODE, _RDF_LITERAL, _RDF_NODE)
+)
+_TURTLE = re.compile(_BLANK_LINES + rb"(@(?:prefix|base)[ \t]|(?:prefix[ \t]+[^\s:]*:|base)[ \t]*<)", re.IGNORECASE)
+_RDF_TO_TRIPLES = r"sed -nE 's/^\s*(<[^>]*>|_:\S+)\s*(<[^>]*>)\s*(<[^>]*>|_:\S+).*/\1\t\2\t\3/p' FILE > triples.tsv"
 _IN_PYTHON = "convert it in Python: graphprep.convert(networkx.{}, OUT)"  # with attributes, and edges in both directions
 _IGRAPH = "; igraph.Graph.{}(FILE).to_networkx() reads it, too"
 # JSON of networkx: what it is, how it is read, and the keys that tell it; the most telling first.
@@ -387,14 +397,6 @@ FOLDER_LOOKS: Mapping[str, Callable[[Storage, str], Sniffed | None]] = {
 # ---------------------------------------------------------------------------------------------------- what is not read
 
 
-@dataclass(frozen=True)
-class Foreign:
-    """A format that is not read: what it is, and how to make something that is."""
-
-    what: str
-    fix: str
-
-
 def _tell_json(file: SniffedFile) -> Foreign | None:
     keys = set(document_keys(file))
     for name, reader, option, telling in _JSON:
@@ -420,8 +422,22 @@ def _tell_dimacs(file: SniffedFile) -> Foreign | None:
     return Foreign(f"a DIMACS file, whose edges begin with {line!r}", f"give the edges alone: {take}")
 
 
+def _tell_rdf(file: SniffedFile) -> Foreign | None:
+    """Tell N-Triples and N-Quads, and Turtle by its prefixes."""
+    found = _RDF_LINE.match(file.head) or _TURTLE.match(file.head)
+    if found is None:
+        return None
+    line = file.head.count(b"\n", 0, found.start(1)) + 1
+    if found.re is _TURTLE or found["end"] != b".":
+        first = "rapper -i turtle FILE > OUT.nt, or rdflib's Graph().parse(FILE).serialize('OUT.nt', 'nt')"
+        return Foreign("Turtle (RDF)", f"write it as N-Triples, whose message says how to go on: {first}", line)
+    what = "N-Quads (RDF)" if found["graph"] else "N-Triples (RDF)"
+    return Foreign(what, f"convert what this writes, without the literals, with --format triples: {_RDF_TO_TRIPLES}", line)
+
+
 # How the names of such files end, what they have, and what they are: the first that fits tells.
 FOREIGN_LOOKS: tuple[tuple[str, re.Pattern[bytes], Foreign | Callable[[SniffedFile], Foreign | None]], ...] = (
+    ("", re.compile(rb"\A\s*[#<_@pb]", re.IGNORECASE), _tell_rdf),
     ("", re.compile(rb"\A\s*<"), _tell_xml),
     ("", re.compile(rb"\A\s*\{"), _tell_json),
     (
@@ -446,6 +462,5 @@ __all__ = [
     "RECORD_ARRAY",
     "RECORD_OVER_LINES",
     "ZIP_MAGICS",
-    "Foreign",
     "is_neo4j_header",
 ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
+from graphprep.decoders.looks.magic import refuse_binary
 from graphprep.decoders.looks.quoted_records import Dialect
 from graphprep.decoders.looks.text_head import (
     PARQUET_MAGIC,
@@ -218,7 +219,8 @@ def _open_quote(url: str, head: bytes, table: TableConfig) -> DataError | None:
 
 
 def _refuse_binary(url: str, head: bytes) -> None:
-    """Raise DataError for a NUL byte, and for lines that end with CR alone."""
+    """Raise DataError for a NUL byte, for lines that end with CR alone, and for what is known by its first bytes."""
+    refuse_binary(url, head)
     refuse_lone_returns(url, head)
     at = head.find(b"\0")
     if at >= 0:
