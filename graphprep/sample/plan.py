@@ -16,6 +16,7 @@ from graphprep.sample.drawn import FlowPlan
 from graphprep.sample.rows import layout_of
 from graphprep.store.columns.times import REFUSE, check_rule
 
+_MOST_HOPS = 10_000  # each makes a layer, of as many nodes as the graph has at most
 _LAYOUTS: tuple[Layout, ...] = ("csc", "csr")
 
 
@@ -108,13 +109,14 @@ def _check(options: SampleOptions) -> None:
     if len(given) != 1:
         words = f"{' and '.join(given)} contradict each other" if given else "nothing says how far flows go"
         raise UsageError(words, fix="give one of --fanouts 15,10,5, --full K and --layer-sizes 512,256")
-    for flag, number, least in (
-        ("--full", options.full, 1),
-        ("--batch-size", options.batch_size, 1),
-        ("--epochs", options.epochs, 1),
+    for flag, number, most in (
+        ("--full", options.full, _MOST_HOPS),
+        ("--batch-size", options.batch_size, 2**64),
+        ("--epochs", options.epochs, 2**32),
     ):
-        if number is not None and number < least:
-            raise UsageError(f"{flag} must be {least} or more, found {number}", fix="correct the value")
+        if number is not None and not 1 <= number <= most:
+            words = f"{most:,} or less" if number > most else "1 or more"
+            raise UsageError(f"{flag} must be {words}, found {number}", fix="correct the value")
     if options.layer_sizes:
         for flag, is_given in (
             ("--weight-column", options.weight_column is not None),

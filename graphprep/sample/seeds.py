@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -38,13 +38,14 @@ _STEP = 1 << 18  # seeds that are looked at at once
 class Seeds:
     """All seeds: types int32[n], typed IDs int64[n], as given, and times int64[n] or None.
 
-    ``scratch`` is where their orders lie, too, where memory may not hold them.
+    ``scratch`` is where their orders lie, too, where memory may not hold them; else the last one is kept in ``held``.
     """
 
     types: NDArray[np.int32]
     nodes: Ints
     times: Ints | None
     scratch: Scratch | None = None
+    held: dict[int, Ints] = field(default_factory=dict, repr=False, compare=False)
 
     def num_batches(self, batch_size: int) -> int:
         """Return how many batches an epoch has."""
@@ -70,7 +71,12 @@ class Seeds:
             return None
         key, size = int(stream_keys(options.seed % 2**64, [epoch], [0], 0, _SHUFFLE)[0]), self.nodes.size
         if scratch is None:
-            return np.argsort(random_words(key, np.arange(size, dtype=np.uint64), 0), kind="stable")
+            order = self.held.get(key)
+            if order is None:
+                order = np.argsort(random_words(key, np.arange(size, dtype=np.uint64), 0), kind="stable")
+                self.held.clear()
+                self.held[key] = order
+            return order
         words, order, more = (scratch.zeros(size, dtype) for dtype in (np.uint64, np.int64, np.int64))
         for start in range(0, size, _STEP):
             some = np.arange(start, min(start + _STEP, size))

@@ -57,6 +57,25 @@ def test_drawn_flows_are_a_dataset_themselves(samples):
     assert [flow.edge_mapping.tolist() for flow in again] == [flow.edge_mapping.tolist() for flow in flows]
 
 
+@pytest.mark.parametrize(("workers", "how"), [(0, None), (2, "fork")])
+def test_drawn_flows_have_the_forms_of_those_from_files(samples, workers, how):
+    """The flows drawn in the workers are those of the files of the same options, epoch after epoch."""
+    drawn = graphprep.neighbor_sampling(samples.graph, fanouts=[4, 3], batch_size=8, epochs=2)
+    assert drawn.num_epochs == samples.num_epochs
+    for epoch in range(drawn.num_epochs):
+        dataset = drawn.epoch(epoch).to_torch("pyg", features=["feat"])
+        found = list(DataLoader(dataset, batch_size=None, num_workers=workers, multiprocessing_context=how))
+        wanted = list(samples.epoch(epoch).to_torch("pyg", features=["feat"]))
+        assert len(found) == len(wanted) == 5
+        for one, other in zip(found, wanted, strict=True):
+            assert torch.equal(one.n_id, other.n_id) and torch.equal(one.edge_index, other.edge_index)
+            assert torch.equal(one.x, other.x)
+    assert [flow.layer_sizes for flow in drawn.to_torch()] == [flow.layer_sizes for flow in samples]
+    assert drawn.epoch(1)[1:3][0].edge_mapping.tolist() == samples.epoch(1)[1].edge_mapping.tolist()
+    with pytest.raises(UsageError, match="there is no epoch 2: there are 2"):
+        drawn.epoch(2)
+
+
 def test_a_form_that_there_is_not_is_refused(samples):
     with pytest.raises(UsageError, match="there is no form 'nix'\n  fix: use one of flow, dgl, pyg"):
         samples.to_torch("nix")

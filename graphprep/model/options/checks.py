@@ -48,6 +48,8 @@ _LEAST = {
     "min_edges": (0, "give the least number of edges"),
     "block_bytes": (0, "use 0 for what fits the memory limit"),
 }
+# The most that a number may be: more is a slip, and would take for ever.
+_MOST = {"threads": 4096, "worker_count": 1_000_000}
 
 
 def make_options(kind: type[T], options: T | None, given: Mapping[str, Any], without: Sequence[str] = ()) -> T:
@@ -110,9 +112,13 @@ def check_value(name: str, value: Any, hint: Any) -> Any:
     if name == "edge_types":
         value = _edge_type_texts(value)
     value = coerce_option(flag, os.fspath(value) if isinstance(value, os.PathLike) else value, kind)
+    if isinstance(value, int) and name != "seed" and not -(2**63) <= value < 2**64:
+        raise UsageError(f"{flag} must fit 64 bits, found {value}", fix="give a smaller number")
     least, fix = _LEAST.get(name, (None, ""))
     if least is not None and value < least:
         raise UsageError(f"{flag} must be {least} or more, found {value}", fix=fix)
+    if name in _MOST and value is not None and value > _MOST[name]:
+        raise UsageError(f"{flag} must be {_MOST[name]:,} or less, found {value}", fix=fix)
     return value
 
 

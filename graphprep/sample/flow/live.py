@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, overload
 
@@ -20,6 +20,7 @@ from graphprep.model.shown.texts import count
 from graphprep.sample.command import draw_notes, grow_all, open_blocks, too_large
 from graphprep.sample.flow.node_flow import NodeFlow
 from graphprep.sample.flow.parent import ready_store
+from graphprep.sample.flow.sequence import FlowRange, FlowSequence
 from graphprep.sample.flows import TooLargeError, grow_flows
 from graphprep.sample.plan import SampleAsked, plan_sample
 from graphprep.sample.rows import HeldRows
@@ -30,7 +31,7 @@ SeedIds = IdLike | Mapping[str, IdLike]
 _OF_FILES = ("seeds", "seed_times", "typed_ids", "copy_columns", "format", "overwrite")
 
 
-class DrawnFlows(Sequence[NodeFlow], Showable):
+class DrawnFlows(FlowSequence, Showable):
     """The flows of a loaded store, mini-batch after mini-batch, epoch after epoch: each is drawn when it is asked for.
 
     Asked again, it is the same. ``flows[i]`` is a flow, ``flows[i:j]`` a tuple of some; going through all of them uses threads.
@@ -44,6 +45,18 @@ class DrawnFlows(Sequence[NodeFlow], Showable):
 
     def __len__(self) -> int:
         return self._options.epochs * self._seeds.num_batches(self._options.batch_size)
+
+    @property
+    def num_epochs(self) -> int:
+        """Return how often the seeds are gone through."""
+        return self._options.epochs
+
+    def epoch(self, epoch: int) -> FlowRange:
+        """Return the flows of an epoch, from 0 on, which are drawn as they are asked for."""
+        if not 0 <= epoch < self.num_epochs:
+            raise UsageError(f"there is no epoch {epoch}: there are {self.num_epochs}", fix="count from 0")
+        size = len(self) // self.num_epochs
+        return FlowRange(self, range(epoch * size, (epoch + 1) * size))
 
     @overload
     def __getitem__(self, key: int) -> NodeFlow: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, overload
@@ -20,6 +20,7 @@ from graphprep.model.shown.texts import count
 from graphprep.sample.arrays import block_types
 from graphprep.sample.flow.node_flow import NodeFlow
 from graphprep.sample.flow.parent import check_parent
+from graphprep.sample.flow.sequence import FlowSequence
 from graphprep.sample.flow.shards import CopiedColumn, FlowTypes, Shard, read_shard
 from graphprep.sample.manifest import SamplesManifest, parse_manifest
 from graphprep.storage.faults import display_url
@@ -29,7 +30,7 @@ MANIFEST = "manifest.json"
 _MOST_HELD = 2  # shards in memory, of those that are not mapped
 
 
-class Samples(Sequence[NodeFlow], Showable):
+class Samples(FlowSequence, Showable):
     """The flows of a folder of samples, mini-batch after mini-batch, epoch after epoch; each is read when it is asked for.
 
     ``samples[i]`` is a flow, ``samples[i:j]`` are some of them, ``epoch(e)`` those of an epoch. The hash of a shard is checked
@@ -69,19 +70,6 @@ class Samples(Sequence[NodeFlow], Showable):
         if not 0 <= epoch < self.num_epochs or len(self) != self.manifest.num_flows:
             raise UsageError(f"there is no epoch {epoch}: there are {self.num_epochs} in all samples", fix="count from 0")
         return self[epoch * size : (epoch + 1) * size]
-
-    def to_torch(self, form: str = "flow", **options: Any) -> Any:
-        """Return a ``torch.utils.data.Dataset`` of the flows, for ``DataLoader(dataset, batch_size=None, num_workers=2)``.
-
-        ``form`` of its items: ``flow`` (``NodeFlow``), ``dgl`` (what ``to_dgl_blocks`` returns) or ``pyg`` (``to_pyg``), with
-        the ``options`` of these. Needs torch.
-        """
-        from graphprep.graph.libraries import load_library
-
-        load_library("torch")
-        from graphprep.sample.flow.torch_dataset import FlowDataset
-
-        return FlowDataset(self, form, options)
 
     def card(self) -> Card:
         """See ``Showable``."""
