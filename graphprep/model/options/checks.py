@@ -49,7 +49,7 @@ _LEAST = {
     "block_bytes": (0, "use 0 for what fits the memory limit"),
 }
 # The most that a number may be: more is a slip, and would take for ever.
-_MOST = {"threads": 4096, "worker_count": 1_000_000}
+_MOST = {"threads": 4096, "worker_count": 1_000_000, "max_faults": 1_000_000}
 
 
 def make_options(kind: type[T], options: T | None, given: Mapping[str, Any], without: Sequence[str] = ()) -> T:
