@@ -182,14 +182,15 @@ def _converter(
     convert: Callable[..., ConvertSummary] = (
         pipeline.convert if elsewhere is None else partial(pipeline.convert, elsewhere=elsewhere)
     )
-    if operations := options.operations():
-        from graphprep.rewrite.transform.command import rewrite_converted
-
-        convert = partial(convert, rewrite=partial(rewrite_converted, operations))
+    operations = options.operations()
     if options.partition_by in GRAPH_METHODS:
         from graphprep.rewrite.partition.convert import convert_in_parts
 
-        convert = partial(convert_in_parts, convert=convert, of_workers=elsewhere is not None)
+        return partial(convert_in_parts, convert=convert, operations=operations, of_workers=elsewhere is not None)
+    if operations:
+        from graphprep.rewrite.transform.command import rewrite_converted
+
+        return partial(convert, rewrite=partial(rewrite_converted, operations))
     return convert
 
 

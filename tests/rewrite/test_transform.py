@@ -57,7 +57,9 @@ def transformed(store, tmp_path, operations, **options):
     graphprep.transform(str(store), str(out), operations, **options)
     report = graphprep.validate(str(out))
     assert report.sound, report.faults
-    return Naive(out), graphprep.load(str(out))
+    graph = graphprep.load(str(out))
+    check_form(graph)
+    return Naive(out), graph
 
 
 def without_parents(rows):
@@ -583,11 +585,15 @@ def test_a_store_is_what_convert_makes_with_the_flag(flags, tmp_path):
         ({"dedup": True}, "to-simple first"),
         ({"drop_self_loops": True, "dedup": True}, "self-loops drop to-simple"),
         ({"largest_component": True, "undirected": True}, "to-bidirected largest-component"),
+        ({"largest_component": True, "partition_by": "ldg"}, "largest-component"),
+        ({"largest_component": True, "partition_by": "fennel", "dedup": True}, "to-simple largest-component"),
+        ({"undirected": True, "partition_by": "hash"}, "to-bidirected"),
     ],
 )
 def test_convert_does_the_common_ones_itself(flags, words, tmp_path):
     """With the same bytes in every file but provenance.json, which names the input."""
-    store = write_multigraph(tmp_path, num_edges=300, num_nodes=200, layout="both")
+    by = {"partition_by": flags.get("partition_by", "range")}
+    store = write_multigraph(tmp_path, num_edges=300, num_nodes=200, layout="both", **by)
     graphprep.transform(str(store), str(tmp_path / "wanted"), words)
     options = {"decoder_options": {"weight_col": "weight"}, "partitions": 2, "layout": "both", **flags}
     summary = graphprep.convert(str(tmp_path / "edges.csv"), str(tmp_path / "out"), **options)
@@ -604,6 +610,74 @@ def test_convert_does_the_common_ones_itself(flags, words, tmp_path):
     with pytest.raises(DataError, match="would replace a store"):
         graphprep.convert(str(tmp_path / "edges.csv"), str(tmp_path / "out"), overwrite=True, **options)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "out", "store", "wanted"]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [2**63 + 1, 2**63 - 1, 5, 7, 2**64 - 1, 9],  # of those that stay some are beyond int64, or
+        [3, 5, 2**63, 8, 9, 2**64 - 1],  # none is, or
+        [0, 1, 2**63, 2, 3, 2**64 - 1],  # they are typed IDs
+        [0, 1, 7, 2, 3, 9],
+    ],
+)
+@pytest.mark.parametrize("words", ["filter 'n: kept == 1'", "node-subgraph @kept largest-component"])
+def test_what_stays_is_stored_as_convert_stores_it(ids, words, tmp_path):
+    """Raw IDs in the form that they need, and columns without holes where the rows that lacked a value are gone."""
+    kept, size = [1, 1, 0, 1, 1, 0], [1, 2, None, 3, 4, 5]
+    nodes = {"id": pa.array(ids, pa.uint64()), "kept": kept, "size": size, "hole": [None, 1, 2, 3, 4, 5]}
+    src, dst = [0, 1, 2, 3, 0, 5, 4], [1, 3, 3, 4, 4, 0, 2]
+    edges = {"src": pa.array([ids[u] for u in src], pa.uint64()), "dst": pa.array([ids[v] for v in dst], pa.uint64())}
+    edges |= {"since": [1.5, 2.5, None, 4.5, 5.5, None, 7.5], "gap": [None, 1, 2, 3, 4, 5, 6]}
+    stays = [kept[u] and kept[v] for u, v in zip(src, dst, strict=True)]
+    for name, rows, mask in (("n", nodes, kept), ("e", edges, stays)):
+        pq.write_table(pa.table(rows), tmp_path / f"{name}.parquet")
+        pq.write_table(pa.table(rows).filter(pa.array(mask).cast(pa.bool_())), tmp_path / f"{name}-kept.parquet")
+    for kind in ("", "-kept"):
+        tables = {
+            "nodes": {"n": tmp_path / f"n{kind}.parquet"},
+            "edges": {("n", "to", "n"): tmp_path / f"e{kind}.parquet"},
+        }
+        graphprep.convert(**tables, out=tmp_path / f"store{kind}")
+    graphprep.transform(tmp_path / "store", tmp_path / "some", words)
+    graphprep.transform(tmp_path / "some", tmp_path / "out", "drop-columns parent_id")
+    assert read_store(tmp_path / "out") == read_store(tmp_path / "store-kept")
+    assert graphprep.validate(str(tmp_path / "out")).sound
+
+
+def test_merged_edges_lack_nothing(tmp_path):
+    src, dst, size = [0, 0, 1, 1], [1, 1, 2, 2], [None, 2, 3, 4]
+    pq.write_table(pa.table({"src": src, "dst": dst, "size": size}), tmp_path / "e.parquet")
+    graphprep.convert(edges={("n", "to", "n"): tmp_path / "e.parquet"}, out=tmp_path / "store")
+    _, graph = transformed(tmp_path / "store", tmp_path, "to-simple sum")
+    assert graph.column(graph.edge_types[0], "size", order="ids").tolist() == [2, 7]
+
+
+def test_times_have_ends_where_there_are_some(tmp_path):
+    store = STORES["shop_temporal_json"]
+    before = graphprep.load(str(store))
+    rows = before.to_arrow("0").column("feat_4").to_pylist()
+    for ends in (True, False):
+        kept = [raw for raw, row in zip(before.ids("0").tolist(), rows, strict=True) if (row is not None) == ends]
+        (tmp_path / "some").write_text("".join(f"{raw}\n" for raw in kept))
+        _, graph = transformed(store, tmp_path, ["node-subgraph", f"0={tmp_path / 'some'}"], overwrite=True)
+        (column,) = [column for column in graph.columns("0") if column.name == "feat_4"]
+        assert (column.end, column.optional) == (ends, not ends)
+
+
+def check_form(graph):
+    """Raw IDs and columns of a store have the form that docs/store.md says."""
+    for number, name in enumerate(graph.node_types):
+        schema, raw = graph.metadata.node_schemas[number], graph.ids(name)
+        if schema.raw_ids in ("int64", "uint64") and schema.node_order is None:
+            assert raw.tolist() != list(range(len(raw)))
+        assert schema.raw_ids != "uint64" or max(raw.tolist()) >= 2**63
+    for owner in (*graph.node_types, *graph.edge_types):
+        for column in graph.columns(owner):
+            assert not column.optional or not graph.present(owner, column.name).all(), column
+            if column.end:
+                rows = graph.to_arrow(owner).column(column.name).to_pylist()
+                assert any(entry["end"] not in (None, -1) for row in rows for entry in row or ()), column
 
 
 @pytest.mark.parametrize("options", [{"threads": 4}, {"memory_limit": "128MiB"}])

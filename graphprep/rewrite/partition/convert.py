@@ -13,10 +13,12 @@ from graphprep.convert.resume import journal_folder, tell_where_kept
 from graphprep.convert.units.folder import refuse_workers
 from graphprep.model.metadata import PROVENANCE_NAME
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
-from graphprep.model.options.partition import PartitionOptions
+from graphprep.model.options.partition import PartitionOptions, PartitionSummary
+from graphprep.model.options.transform import TransformOptions, TransformSummary
 from graphprep.model.protocols import QuietReporter, Reporter
 from graphprep.rewrite.partition.command import partition
 from graphprep.rewrite.partition.methods import load_pymetis
+from graphprep.rewrite.transform.command import transform
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.write.publish import StoreWriter
@@ -34,12 +36,13 @@ def convert_in_parts(
     in_memory: InMemory | None = None,
     *,
     convert: Callable[..., ConvertSummary] = pipeline.convert,
+    operations: Sequence[str] = (),
     of_workers: bool = False,
 ) -> ConvertSummary:
     """Convert raw graph files with ``convert``, and partition what they are. Arguments and errors are those of that.
 
-    ``of_workers``: ``convert`` takes over what workers decoded for ``out``, else none may do so. What a run that was killed
-    left there is replaced then, as with ``resume``.
+    ``operations`` are those of ``transform``, over the partitions. ``of_workers``: ``convert`` takes over what workers decoded
+    for ``out``, else none may do so. What a run that was killed left there is replaced then, as with ``resume``.
     """
     with contextlib.ExitStack() as stack:
         tmp_dir = options.run.tmp_dir or folder_beside(out)
@@ -63,15 +66,30 @@ def convert_in_parts(
         check_outcome(found, options, writer.replaced)
         origin = json.loads(storage.read_bytes(storage.join(store, PROVENANCE_NAME)))["inputs"]
         by = PartitionOptions(options.partition_by, options.partitions or 1, options.seed, run=options.run)
-        done = partition(store, out, by, reporter, origin, writer)
+        if operations:
+            parted = storage.join(folder.make(), "parted")
+            made = _followed(made, partition(store, parted, by, reporter, origin))
+            made = _followed(
+                made, transform(parted, out, operations, TransformOptions(run=options.run), reporter, origin, writer)
+            )
+        else:
+            made = _followed(made, partition(store, out, by, reporter, origin, writer))
         kept.finish()
-        return replace(
-            made,
-            out=out,
-            num_parts=done.num_parts,
-            output_bytes=done.output_bytes,
-            elapsed_s=made.elapsed_s + done.elapsed_s,
-            peak_memory_bytes=max(made.peak_memory_bytes, done.peak_memory_bytes),
-            stage_s={**made.stage_s, **done.stage_s},
-            spilled_bytes=made.spilled_bytes + done.spilled_bytes,
-        )
+        return made
+
+
+def _followed(made: ConvertSummary, done: PartitionSummary | TransformSummary) -> ConvertSummary:
+    """Return the summary of a conversion that went on."""
+    return replace(
+        made,
+        out=done.out,
+        num_nodes=done.num_nodes,
+        num_edges=done.num_edges,
+        num_parts=done.num_parts,
+        output_bytes=done.output_bytes,
+        elapsed_s=made.elapsed_s + done.elapsed_s,
+        peak_memory_bytes=max(made.peak_memory_bytes, done.peak_memory_bytes),
+        stage_s={**made.stage_s, **done.stage_s},
+        spilled_bytes=made.spilled_bytes + done.spilled_bytes,
+        notes=made.notes if isinstance(done, PartitionSummary) else (*made.notes, *done.notes),
+    )

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,10 +48,14 @@ def transform(
     words: Sequence[str],
     options: TransformOptions | None = None,
     reporter: Reporter | None = None,
+    origin: Sequence[Any] | None = None,
+    writer: StoreWriter | None = None,
 ) -> TransformSummary:
     """Write to ``out`` what operations, in order, make of the store at ``store``.
 
-    Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``.
+    Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at ``out``. ``origin`` is what
+    provenance.json is to say of the inputs, where these are not the store, and operations are options of what read them;
+    ``writer`` is what writes to ``out`` where that is claimed already.
     """
     options = options or TransformOptions()
     operations = parse_operations(words)
@@ -63,10 +67,16 @@ def transform(
             _check_maps(options.maps, store, out)
         memory, source = run.plan_memory(), run.open_store()
         compare_disk(out, run.tmp_dir, _disk_need(source), run.reporter)
-        writer = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
+        writer = writer or stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
         maps = None if options.maps is None else stack.enter_context(_open_maps(run, options.maps))
         room = run.room(memory, source.metadata)
-        inputs = [run.storage.join(store, METADATA_NAME)]
+        done = [" ".join([name, *arguments]) for name, arguments in operations]
+
+        def provenance() -> object:
+            if origin is not None:
+                return {**run.provenance(()), "inputs": origin}
+            return run.provenance([run.storage.join(store, METADATA_NAME)], operations=done)
+
         chain = _Chain(
             run.storage,
             source,
@@ -75,7 +85,7 @@ def transform(
             _Folder(stack, run.tmp_dir),
             run.ledger,
             run.reporter,
-            lambda: run.provenance(inputs, operations=[" ".join([name, *arguments]) for name, arguments in operations]),
+            provenance,
             run.check_source,
             names,
         )
@@ -85,7 +95,7 @@ def transform(
             maps.publish()
         return TransformSummary(
             **run.told(source, metadata, writer.num_bytes, room),
-            operations=tuple(" ".join([name, *arguments]) for name, arguments in operations),
+            operations=tuple(done),
             num_parts=metadata.num_parts,
             notes=tuple(chain.notes),
         )

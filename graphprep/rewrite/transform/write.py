@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from graphprep.kernels.cpu.bytes.blocks import copy_blocks
 from graphprep.kernels.cpu.ids.hash import pair_checksum
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.protocols import Reporter
-from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, Layout, NeighborOrder, NodeTypeSchema
+from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, Layout, NeighborOrder, NodeTypeSchema, RawIdKind
 from graphprep.rewrite.move_parts import CutFiles
 from graphprep.rewrite.stored_edges import bucket_bytes, make_buckets
 from graphprep.rewrite.transform.blank import ALWAYS, BlankRow
@@ -45,6 +46,7 @@ from graphprep.rewrite.transform.recipe import (
     ranks,
     slices,
 )
+from graphprep.rewrite.transform.tight import raw_id_kind, tight_columns
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.assign import count_parts, cut_sizes
@@ -132,8 +134,10 @@ class RecipeWriter:
             schema, folder = metadata.node_schemas[number], node_folder(name)
             files = CutFiles(self._files, nodes.sizes)
             columns = self._kept_columns(name, schema.columns)
-            moved = [*raw_id_files(folder, schema.raw_ids), *column_files(folder, columns, num_slots=schema.num_slots)]
-            kind = schema.raw_ids
+            if nodes.order is not None:
+                columns = tight_columns(self._whole, folder, columns, partial(_slices, nodes.order))
+            kind, moved = self._write_raw_ids(number, nodes.order, files)
+            moved += column_files(folder, columns, num_slots=schema.num_slots)
             if nodes.order is None:
                 if schema.node_order is not None:
                     moved += [StoredFile(NodePaths(folder).previous_ids), StoredFile(NodePaths(folder).raw_order)]
@@ -142,9 +146,6 @@ class RecipeWriter:
                 order = count_up(metadata.num_nodes_per_type[number], self._room.scratch)
             else:
                 order, schema = nodes.order, replace(schema, node_order=None, num_hot=None)
-                if kind == "identity" and not _counts_up(order):
-                    kind = "int64"
-                    files.write(NodePaths(folder).raw_ids, "int64", order.shape, _slices(order))
             if self._parents is not None and all(column.name != PARENT for column in columns):
                 parents = self._parents.of_nodes(self._recipe, number, nodes.order, self._room.scratch)
                 if parents is not None:
@@ -159,6 +160,28 @@ class RecipeWriter:
     def orders(self) -> dict[str, Ints | None]:
         """Return the old typed IDs of each node type's nodes, in their new order; None: all are as they were."""
         return {name: nodes.order for name, nodes in self._nodes.items()}
+
+    def _write_raw_ids(self, number: int, order: Ints | None, files: CutFiles) -> tuple[RawIdKind, list[StoredFile]]:
+        """Write the raw IDs of a type where they are not stored as they were; return how they are, and what is to be moved."""
+        schema, folder = self._store.metadata.node_schemas[number], node_folder(self._store.metadata.node_types[number])
+        path, kind = NodePaths(folder).raw_ids, schema.raw_ids
+        is_as_it_was = order is None and (self._recipe.store is None or schema.node_order is not None)
+        if is_as_it_was or kind == "string":
+            return kind, list(raw_id_files(folder, kind))
+        if order is None:
+            order = count_up(self._store.metadata.num_nodes_per_type[number], self._room.scratch)
+        if kind == "identity":
+            if _counts_up(order):
+                return kind, []
+            files.write(path, "int64", order.shape, _slices(order))
+            return "int64", []
+        found = raw_id_kind(self._whole, path, order)
+        if found == kind:
+            return kind, list(raw_id_files(folder, kind))
+        if found != "identity":
+            raw = self._whole.array(0, path)
+            files.write(path, found, order.shape, (raw.take(some).astype(found) for some in _slices(order)))
+        return found, []
 
     def new_ids(self, node_type: str) -> Ints | None:
         """Return the new typed ID of every old one, -1 for those that are gone; None: all are as they were."""
@@ -275,8 +298,13 @@ class _EdgeWriter:
         if parents is not None and PARENT not in made and all(column.name != PARENT for column in stored):
             made[PARENT] = MadeColumn(ColumnSchema(PARENT, "dense", "int64"), parents)
         self._source: StoredArrays = BlankRow(whole, self._old_folder, tuple(stored)) if blank else whole
-        self._stored = [replace(column, optional=column.optional or (blank and column.role not in ALWAYS)) for column in stored]
-        self._made = list(made.values())
+        columns = [replace(column, optional=column.optional or (blank and column.role not in ALWAYS)) for column in stored]
+        if recipe.store is not None or edges.old_ids is not None:
+            columns = list(
+                tight_columns(self._source, self._old_folder, columns, lambda: map(self._old_rows, slices(edges.size)))
+            )
+        self._stored = columns
+        self._made = [_tight(one) for one in made.values()]
         self._num_slots = old.num_slots
         final = {column.name: column for column in (*self._stored, *(one.schema for one in self._made))}
         places = [column.name for column in old.columns if column.name in final]
@@ -431,6 +459,13 @@ class _EdgeWriter:
             return pair_checksum(hashes[src][self._edges.src[at]], hashes[dst][self._edges.dst[at]])
 
         return sum(map_ordered(checksum, slices(self._edges.size), self._room.threads)) % 2**64
+
+
+def _tight(made: MadeColumn) -> MadeColumn:
+    """Return a column that is optional only where some row lacks a value."""
+    if made.present is None or not made.present.all():
+        return made
+    return replace(made, schema=replace(made.schema, optional=False), present=None)
 
 
 @dataclass
