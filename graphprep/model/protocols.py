@@ -170,8 +170,9 @@ class Sources:
     those that are decoded as texts although they may turn out to be integers of int64 throughout: then decoding starts again
     with ``settle_ids``, and ``plan`` is called again. ``edge_split`` names the column that is the split of every edge type,
     ``edge_category`` that whose texts become numbers of categories; None: there is none. ``created_weight`` is the weight of
-    nodes that have no record. ``replans``: spans depend on the dtypes of columns, so that ``plan`` is called again when these
-    are decided; it is for ``tables`` in any case.
+    nodes that have no record. ``named_columns`` are types with the names of columns that headers say they have, so that flags
+    may name a column alone. ``replans``: spans depend on the dtypes of columns, so that ``plan`` is called again when these are
+    decided; it is for ``tables`` in any case.
     """
 
     spans: tuple[Span, ...]
@@ -191,6 +192,7 @@ class Sources:
     edge_split: str | None = None
     edge_category: str | None = None
     created_weight: float = 0.0
+    named_columns: tuple[tuple[str | tuple[str, str, str], str], ...] = ()
     replans: bool = False
 
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.hashes import hash_id, splitmix64
 
+import graphprep
 from graphprep.convert.columns.roles import RoleFlag, check_edge_types, match_types, read_flags, split_rule
 from graphprep.convert.columns.split_values import BAD, mask_codes, split_codes
 from graphprep.kernels.cpu.ids.hash import hash_ints
@@ -245,3 +246,23 @@ def test_rows_of_other_than_one_value_have_no_part():
 def test_masks_may_be_bool():
     key = ColumnKey("mask", "numbers", "bool")
     assert mask_codes(key, scalar_cells(np.array([True, False]))).tolist() == [1, 0]
+
+
+def test_a_column_that_one_type_has_needs_no_type(tmp_path):
+    (tmp_path / "user.csv").write_text("id,churned,age\n0,yes,4\n1,no,5\n")
+    (tmp_path / "item.csv").write_text("id,price,age\n0,5,1\n1,6,2\n")
+    (tmp_path / "buys.csv").write_text("src,dst,stars,price\n0,1,3,9\n1,0,4,8\n")
+    tables = {
+        "nodes": {name: str(tmp_path / f"{name}.csv") for name in ("user", "item")},
+        "edges": {"user:buys:item": str(tmp_path / "buys.csv")},
+    }
+    graphprep.convert([], str(tmp_path / "out"), **tables, labels=["churned", "stars"])
+    metadata = graphprep.load(str(tmp_path / "out")).metadata
+    roles = {one.name: one.role for schema in (*metadata.node_schemas, *metadata.edge_schemas) for one in schema.columns}
+    assert roles == {"churned": "label", "age": None, "price": None, "stars": "label"}
+    graphprep.convert([], str(tmp_path / "price"), **tables, labels=["price"])  # of nodes, before those of edges
+    assert graphprep.load(str(tmp_path / "price")).metadata.node_schemas[1].columns[0].role == "label"
+    with pytest.raises(UsageError) as caught:
+        graphprep.convert([], str(tmp_path / "two"), **tables, labels=["age"])
+    assert caught.value.message == "several types have a column 'age': user, item"
+    assert "user:age" in caught.value.fix

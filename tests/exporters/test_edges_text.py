@@ -11,7 +11,7 @@ from clients.checksums import Rows, checksum, graph_edges
 from clients.graphs import GRAPHS, make_store
 
 import graphprep
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import DataError, UsageError
 from graphprep.testing.export_contract import ExporterContract
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
@@ -119,3 +119,127 @@ def test_why_blanks_cannot_separate(text, options, reason, tmp_path):
     with pytest.raises(UsageError) as caught:
         graphprep.export(str(tmp_path / "store"), str(tmp_path / "out"), "edges", delimiter="blank")
     assert str(caught.value) == f"option delimiter=blank: {reason}\n  fix: use tab or comma"
+
+
+# ------------------------------------------------------------------------------------------- texts that look like something else
+
+AWKWARD = (
+    *(
+        "a",
+        '"',
+        '"a"',
+        'a"b',
+        "a,b",
+        "a\tb",
+        "a;b",
+        "a|b",
+        "a;b;c|d",
+        "a b",
+        " a",
+        "a ",
+        "#a",
+        "%a",
+        "a#b",
+        "\\",
+        "a\\b",
+        "'",
+        "`",
+    ),
+    *(
+        "\ufeffa",
+        "a\ufeff",
+        "\ufeff",
+        "\ufeff#",
+        '\ufeff"x',
+        "\u2028",
+        "\x0b",
+        "\x0c",
+        "\x1c",
+        "\x85",
+        "\xa0x",
+        "\u3000x",
+        "é",
+        "e\u0301",
+    ),
+    *(
+        "007",
+        "1",
+        "-1",
+        "1e5",
+        "+5",
+        "nan",
+        "null",
+        "NA",
+        "true",
+        "0x10",
+        "1_0",
+        "٣",
+        "src",
+        "id",
+        "dst",
+        "#",
+        "%",
+        "//",
+        "--",
+        "a\nb",
+        "\r",
+        "\r\n",
+    ),
+)
+
+
+def awkward_store(folder, names):
+    pa = pytest.importorskip("pyarrow")
+    edges = pa.table({"src": names, "dst": names[1:] + names[:1]})
+    graphprep.convert([], str(folder / "store"), edges={"n:to:n": edges}, decoder_options={"id_type": "string"})
+    return str(folder / "store")
+
+
+def named_edges(store):
+    graph = graphprep.load(store)
+    src, dst, _ = graph.edges(graph.edge_types[0])
+    names = graph.ids(graph.edge_types[0][0])
+    return [(names[u], names[v]) for u, v in zip(src.tolist(), dst.tolist(), strict=True)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("header", [False, True])
+@pytest.mark.parametrize("delimiter", ["comma", "tab"])
+def test_raw_ids_are_read_back_as_they_were(tmp_path, delimiter, header):
+    """First of the file, last of a line, and among all others."""
+    cases = [
+        [name for name in AWKWARD if name.strip()],
+        *([name, "zz"] for name in AWKWARD[19:24]),
+        ["zz", "a,b"],
+        ["a;b", "b|c"],
+    ]
+    for number, names in enumerate(cases):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        store = awkward_store(folder, names)
+        summary = graphprep.export(store, str(folder / "out"), "edges", delimiter=delimiter, header=header)
+        (file,) = (folder / "out").glob("n__to__n.*")
+        breaks = any("\n" in name or "\r" in name for name in names)
+        assert any("have line breaks" in note for note in summary.notes) == breaks
+        options = {"id_type": "string", "header": "yes" if header else "no"} | ({"quote": True} if breaks else {})
+        graphprep.convert(str(file), str(folder / "again"), format="edges", decoder_options=options)
+        assert named_edges(str(folder / "again")) == named_edges(store)
+
+
+def test_a_null_byte_is_no_text(tmp_path):
+    with pytest.raises(DataError, match="has a null byte, which lines of text cannot hold"):
+        graphprep.export(awkward_store(tmp_path, ["a\0b", "c"]), str(tmp_path / "out"), "edges")
+    assert not (tmp_path / "out").exists()
+
+
+def test_names_of_relations_and_categories_are_written(tmp_path):
+    (tmp_path / "x.tsv").write_text("a\tlikes\tb\nb\thates, a lot\tc\nc\tlikes\ta\n")
+    options = {"relation_as": "column"}
+    graphprep.convert(str(tmp_path / "x.tsv"), str(tmp_path / "store"), format="triples", decoder_options=options)
+    graphprep.export(str(tmp_path / "store"), str(tmp_path / "out"), "edges", delimiter="tab")
+    (file,) = (tmp_path / "out").glob("_N*")
+    assert file.read_text() == 'a\tb\tlikes\nb\tc\t"hates, a lot"\nc\ta\tlikes\n'
+    (tmp_path / "e.csv").write_text("src,dst,color\n1,0,red\n0,1,\n1,1,blue\n")
+    graphprep.convert([], str(tmp_path / "colors"), edges={"n:to:n": str(tmp_path / "e.csv")}, categories=["n:to:n:color"])
+    graphprep.export(str(tmp_path / "colors"), str(tmp_path / "text"), "edges")
+    assert (tmp_path / "text/n__to__n.csv").read_text() == "1,0,red\n0,1,\n1,1,blue\n"

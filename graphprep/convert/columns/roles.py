@@ -15,7 +15,7 @@ from graphprep.kernels.cpu.ids.hash import hash_ints, splitmix64
 from graphprep.model.errors import UsageError
 from graphprep.model.graph_config import GraphConfig
 from graphprep.model.protocols import Sources
-from graphprep.model.schema import EdgeType, edge_type_text
+from graphprep.model.schema import EdgeType, edge_type_text, escape_name
 
 Owner = str | EdgeType
 RoleName = Literal["label", "split", "seeds", "category"]
@@ -224,6 +224,32 @@ def decoded_name(name: str) -> str:
 # ------------------------------------------------------------------------------------------------------ matching
 
 
+def with_owners(flags: Sequence[RoleFlag], sources: Sources) -> tuple[RoleFlag, ...]:
+    """Return the flags, those that name no type with the one that has their column, where the input says so beforehand.
+
+    Raises UsageError where several types have it.
+    """
+    return tuple(_with_owner(flag, sources) if flag.owner is None and flag.columns else flag for flag in flags)
+
+
+def _with_owner(flag: RoleFlag, sources: Sources) -> RoleFlag:
+    columns = (*((column.owner, column.key.name) for column in sources.columns), *sources.named_columns)
+    having = dict.fromkeys(owner for owner, name in columns if name in flag.columns)
+    owners: list[Owner] = [owner for owner in having if isinstance(owner, str)]  # of nodes, before those of edges
+    owners = owners or list(having)
+    if len(sources.node_types) < 2 or not owners:
+        return flag
+    if len(owners) > 1:
+        column = next(filter(None, flag.columns))
+        names = [escape_name(owner) if isinstance(owner, str) else edge_type_text(owner) for owner in owners]
+        raise UsageError(
+            f"several types have a column {column!r}: {_listed(names)}",
+            place=flag.place,
+            fix=f"name one of them, such as --{flag.role} {names[0]}:{flag.place.partition(f'{flag.role} ')[2]}",
+        )
+    return replace(flag, owner=owners[0])
+
+
 def match_types(flags: Sequence[RoleFlag], node_types: Sequence[str]) -> Roles:
     """Find the types that flags speak of.
 
@@ -354,4 +380,5 @@ __all__ = [
     "read_flags",
     "split_key",
     "split_rule",
+    "with_owners",
 ]

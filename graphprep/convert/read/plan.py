@@ -8,7 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from graphprep.convert.columns.roles import RoleFlag, Roles, category_texts, check_declared, match_types, read_flags
+from graphprep.convert.columns.roles import (
+    RoleFlag,
+    Roles,
+    category_texts,
+    check_declared,
+    match_types,
+    read_flags,
+    with_owners,
+)
 from graphprep.decoders.registry import find_decoder, load_class, load_options, make_decoder
 from graphprep.engine.budget import DECODED_FACTOR
 from graphprep.engine.ledger import Ledger, MemoryPlan, Need
@@ -83,6 +91,7 @@ def plan(
     graph = planned.graph
     if graph is not None:
         flags += read_flags(graph.labels, graph.splits, graph.seeds, options.seed, graph.place, graph.base, graph.categories)
+    flags = with_owners(flags, planned.sources)
     if flags and options.missing_node_type is None:  # else there may be one more
         check_declared(flags, planned.sources, graph)
     if options.schema is None:

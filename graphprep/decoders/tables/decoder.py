@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from graphprep.decoders.cells.columns import IdKind, name_two_kinds
-from graphprep.decoders.tables.columns import TableLayout
+from graphprep.decoders.tables.columns import NodeOwner, TableLayout
 from graphprep.decoders.tables.ids import IdSpaces, KeyUse
 from graphprep.decoders.tables.plan import PlannedTable, check_mentioned, look_at_table, settle_group, spans_of
 from graphprep.model.errors import DataError, DecodeError, UsageError
@@ -122,6 +122,7 @@ class _GraphPlan:
             default_space=self.spaces.default,
             signed_ids=self.ids.signed_spaces(kinds),
             auto_ids=self.ids.open_spaces(),
+            named_columns=tuple(dict.fromkeys(_named_columns(spans))),
         )
 
     def _everywhere(self) -> dict[str, list[str]]:
@@ -325,6 +326,21 @@ class _Spaces:
                 fix="write SRC:REL:DST, or give all types one ID space with --id-space global",
             )
         return known[0]
+
+
+def _named_columns(spans: Sequence[Span]) -> Iterator[tuple[str | tuple[str, str, str], str]]:
+    """Yield the types and names of columns, of tables whose type is known."""
+    for span in spans:
+        layout = getattr(span.detail, "layout", None)
+        if isinstance(layout, TableLayout):
+            owner = layout.owner
+            name: str | tuple[str, str, str] | None = None
+            if isinstance(owner, NodeOwner):
+                name = owner.type
+            elif owner.src_type and owner.dst_type:
+                name = (owner.src_type, owner.name, owner.dst_type)
+            if name is not None:
+                yield from ((name, column.name) for column in layout.features)
 
 
 def _names(table: EdgeTable) -> tuple[str, str, str]:

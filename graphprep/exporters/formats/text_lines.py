@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.text.write_text import INTEGER, SLACK_BYTES, Template, write_rows
+from graphprep.model.errors import DataError
 from graphprep.model.rows import RawTexts
 from graphprep.storage.read.arrow_arrays import arrow_array, arrow_null, arrow_text
 from graphprep.store.columns.arrow import text_array
@@ -37,13 +38,15 @@ class TextColumn:
 class LineWriter:
     """Makes lines of columns: cells separated by ``separator`` (one ASCII character), a line feed behind each line.
 
-    With ``quoting``, a regular expression, texts that match it stand in double quotes, those inside doubled. A missing value
-    is an empty cell. Floats are the shortest texts that read back the same, with a point or an exponent; bools are 0 and 1.
+    With ``quoting``, a regular expression, texts that match it stand in double quotes, those inside doubled; then a text with a
+    null byte is a DataError, as readers take such files for binary data. A missing value is an empty cell. Floats are the
+    shortest texts that read back the same, with a point or an exponent; bools are 0 and 1.
     """
 
     def __init__(self, separator: str, quoting: str | None = None) -> None:
         self._separator = separator
         self._quoting = quoting
+        self.has_breaks = False  # within texts that were written
 
     def lines(self, columns: Sequence[TextColumn]) -> memoryview:
         """Return the lines of a block of rows."""
@@ -75,7 +78,7 @@ class LineWriter:
         if isinstance(values, RawTexts):
             texts = text_array(values)
             if self._quoting is not None:
-                texts = _quoted(texts, self._quoting)
+                texts = self._quoted(texts, self._quoting)
             return texts if missing is None else pc.if_else(arrow_array(missing), arrow_null(texts.type), texts)
         if values.dtype.kind == "b":
             values = values.view(np.uint8)
@@ -86,21 +89,24 @@ class LineWriter:
             return texts
         return pc.if_else(pc.match_substring_regex(texts, _WHOLE), _join(texts, _text(".0")), texts)
 
+    def _quoted(self, texts: Any, pattern: str) -> Any:
+        import pyarrow.compute as pc
+
+        wanted = pc.match_substring_regex(texts, pattern)
+        if not pc.any(wanted).as_py():
+            return texts
+        if pc.any(found := pc.match_substring(texts, "\0")).as_py():
+            text = texts.filter(found)[0].as_py()
+            raise DataError(f"{text!r} has a null byte, which lines of text cannot hold", fix="export to parquet or npy")
+        self.has_breaks = self.has_breaks or bool(pc.any(pc.match_substring_regex(texts, "[\r\n]")).as_py())
+        inside = pc.replace_substring(texts, '"', '""')
+        return pc.if_else(wanted, _join(_text('"'), inside, _text('"')), texts)
+
 
 def count_fields(width: int, separator: str) -> tuple[str, dict[str, tuple[int, int]]]:
     """Return the template of so many integers between separators, and its fields."""
     fields = {chr(ord("a") + at // 26) + chr(ord("a") + at % 26): (INTEGER, at) for at in range(width)}
     return separator.join(f"<{name}>" for name in fields), fields
-
-
-def _quoted(texts: Any, pattern: str) -> Any:
-    import pyarrow.compute as pc
-
-    wanted = pc.match_substring_regex(texts, pattern)
-    if not pc.any(wanted).as_py():
-        return texts
-    inside = pc.replace_substring(texts, '"', '""')
-    return pc.if_else(wanted, _join(_text('"'), inside, _text('"')), texts)
 
 
 def _join(*cells: Any, by: str = "") -> Any:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphprep.engine.local import map_ordered
 from graphprep.exporters.formats.text_lines import LineWriter, TextColumn
 from graphprep.exporters.unsupported import list_unsupported, why_no_cell
 from graphprep.exporters.view.graph import EdgePiece, StoredGraph
+from graphprep.kernels.cpu.bytes.blocks import copy_blocks
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
@@ -58,7 +60,7 @@ class EdgesExporter:
         """See ``Exporter``."""
         delimiter = self._delimiter(graph.metadata)
         separator = _SEPARATORS[delimiter]
-        writer = LineWriter(separator, None if delimiter == "blank" else _quoting(separator))
+        writer = LineWriter(separator, None if delimiter == "blank" else _QUOTING)
         ends = [RawLookup(graph.store, number) for number in range(len(graph.metadata.node_types))]
         for edge, edge_type in enumerate(graph.metadata.edge_types):
             columns = graph.edge_columns(edge)
@@ -70,6 +72,8 @@ class EdgesExporter:
                 for lines in map_ordered(write, graph.input_edges(edge), graph.room.threads):
                     file.write(lines)
             graph.reporter.advance(records=graph.metadata.num_edges_per_type[edge])
+        if writer.has_breaks:
+            graph.notes.append("some texts have line breaks, in double quotes: graphprep convert reads them with --quote")
 
     def _delimiter(self, metadata: GraphMetadata) -> Delimiter:
         if self.delimiter != "auto":
@@ -100,8 +104,8 @@ def _why_no_blanks(metadata: GraphMetadata) -> str | None:
         for column in schema.columns:
             if why_no_cell("edge", column) is not None:
                 continue
-            if column.kind == "binary":
-                return f"column {column.name!r} holds texts"
+            if column.kind == "binary" or column.categories is not None:
+                return f"column {column.name!r} holds {'texts' if column.kind == 'binary' else 'names of categories'}"
             if column.optional:
                 return f"some edges have no value in column {column.name!r}"
             if any(char in column.name for char in ' "\t'):
@@ -109,9 +113,22 @@ def _why_no_blanks(metadata: GraphMetadata) -> str | None:
     return None
 
 
-def _quoting(separator: str) -> str:
-    """Return what texts that must stand in quotes match; a line that begins with # or % would be a comment."""
-    return f'[{separator}"\r\n]|^[#%]|^$'
+# What texts that stand in quotes match: a line that begins with # or % would be a comment, a file that begins with U+FEFF be
+# read without it, and a sign between other columns could be taken for the delimiter.
+_QUOTING = '[,;|\t"\r\n\\x00]|^[#%\ufeff]|^$'
+
+
+def _names_of(categories: Sequence[str], codes: NDArray[Any], present: NDArray[np.bool_] | None) -> RawTexts:
+    """Return the names of categories by their numbers."""
+    names = RawTexts.of([name.encode() for name in categories])
+    rows = codes.astype(np.int64) if present is None else np.where(present, codes, 0).astype(np.int64)
+    if not len(categories):
+        return RawTexts(np.zeros(rows.size + 1, np.int64), names.values)
+    starts, stops = names.offsets[rows], names.offsets[rows + 1]
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(stops - starts)])
+    values = np.empty(int(offsets[-1]), np.uint8)
+    copy_blocks(names.values, starts, stops, values)
+    return RawTexts(offsets, values)
 
 
 def _text(name: str) -> TextColumn:
@@ -131,6 +148,9 @@ def _lines(
     for column in columns:
         found = graph.input_edge_cells(edge, column, piece.first, piece.last)
         present = graph.edge_present(edge, "input", 0, column, piece.first, piece.last)
+        if column.categories is not None:
+            cells.append(TextColumn(_names_of(column.categories, found.flat, present), present))
+            continue
         if found.counts is None:
             cells.append(TextColumn(found.flat, present))
             continue
