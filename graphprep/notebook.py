@@ -60,10 +60,10 @@ class NotebookReporter:
             self._now = None
             self._handle.update(_Shown(self._html()))
 
-    def stage(self, name: str, *, total_bytes: int | None = None) -> None:
+    def stage(self, name: str, *, total_bytes: int | None = None, total_records: int | None = None) -> None:
         """Begin a stage."""
         with self._lock:
-            self._now = StageProgress(name, total_bytes)
+            self._now = StageProgress(name, total_bytes, total_records)
 
     def advance(self, *, records: int = 0, num_bytes: int = 0) -> None:
         """Count."""
@@ -91,8 +91,7 @@ class NotebookReporter:
         lines = [f"… {count(more, 'line')} before"] * bool(more) + said
         pieces = [f"<div>{escape(line)}</div>" for line in lines]
         if self._now is not None:
-            total, num = self._now.total_bytes, self._now.num_bytes
-            size = f' value="{min(num, total)}" max="{total}"' if total and num else ""
+            size = f' value="{self._now.share:.3f}"' if self._now.share else ""
             bar = f"<progress{size}></progress>"
             pieces.append(f"<div>{bar} {escape(self._now.describe(done=False))}{self._compiling()}</div>")
         return "".join(pieces)

@@ -16,6 +16,7 @@ from graphprep.against.compare import Comparison, Difference, InputRow, LostEdge
 from graphprep.against.places import find_places
 from graphprep.against.report import AgainstReport
 from graphprep.convert import pipeline
+from graphprep.edges.moves import tell_nobody
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.metadata import PROVENANCE_NAME, GraphMetadata
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
@@ -148,7 +149,7 @@ def _compare(
             store = run.open_store()
             for part in range(store.metadata.num_parts):
                 check_arrays(store, part)
-            room = run.room(memory, other.metadata)
+            room = replace(run.room(memory, other.metadata), advance=tell_nobody)
             run.ledger.begin("compare", tuple(compare_needs(room)))
             split = read_lineage(run.storage, report.store).get("split", ())
             comparison = Comparison(store, other, room, most, split)

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
-from graphprep.cli.printed.words import duration, iso_time, quantity, size
+from graphprep.cli.printed.words import duration, iso_time
 from graphprep.model import protocols
 from graphprep.model.shown.stage_progress import StageProgress
 from graphprep.model.shown.texts import json_text, shown, without_secrets
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
     from graphprep.cli.options import ReportFlags
     from graphprep.model.protocols import Reporter
 
 _INTERVAL_S = 2.0  # between plain lines: enough to see that it lives, few enough for a log
 _SHORT_S = 2.0  # a stage that took less is not worth a line
+_REDRAW_S = 0.2
+_CLEAR = "\r\x1b[K"  # to the first column, and the line empty
+_BAR_COLUMNS, _LEAST_BAR = 24, 6
+_USUAL_COLUMNS = 80
 
 
 class QuietReporter(protocols.QuietReporter):
@@ -54,8 +57,11 @@ class MessageReporter(QuietReporter):
         self._write_line(text if self._stream.isatty() else f"{log_stamp()}{text}")
 
     def _write_line(self, text: str) -> None:
+        self._write_raw(text + "\n")
+
+    def _write_raw(self, text: str) -> None:
         with contextlib.suppress(OSError):  # nobody reads: no reason to stop
-            self._stream.write(text + "\n")
+            self._stream.write(text)
             self._stream.flush()
 
 
@@ -73,11 +79,11 @@ class PlainReporter(MessageReporter):
         self._now: StageProgress | None = None
         self._said_s = 0.0
 
-    def stage(self, name: str, *, total_bytes: int | None = None) -> None:
+    def stage(self, name: str, *, total_bytes: int | None = None, total_records: int | None = None) -> None:
         """End the stage before and begin this one."""
         with self._lock:
             self._end()
-            self._now = StageProgress(name, total_bytes)
+            self._now = StageProgress(name, total_bytes, total_records)
             self._said_s = self._now.started_s
 
     def advance(self, *, records: int = 0, num_bytes: int = 0) -> None:
@@ -122,6 +128,7 @@ class JsonReporter(PlainReporter):
             records=stage.records,
             bytes=stage.num_bytes,
             total_bytes=stage.total_bytes,
+            total_records=stage.total_records,
             elapsed_s=round(stage.elapsed_s, 3),
         )
 
@@ -129,78 +136,90 @@ class JsonReporter(PlainReporter):
         self._write_line(json_text({"time": iso_time(), **values}, indent=None))
 
 
-class BarReporter:
-    """Shows a bar for the stage at work on a terminal; finished stages leave no trace unless asked for."""
+class BarReporter(MessageReporter):
+    """Shows the stage at work in the last line of a terminal, redrawn by a thread; what is finished leaves no trace.
 
-    def __init__(self, *, verbose: bool = False) -> None:
-        self._progress: Progress = _make_progress()
+    ``details``: finished stages are told, too.
+    """
+
+    def __init__(self, stream: TextIO, *, verbose: bool = False, interval_s: float = _REDRAW_S) -> None:
+        super().__init__(stream)
         self.details = verbose
-        self._verbose = verbose
+        self._interval_s = interval_s
         self._lock = threading.Lock()
-        self._task: TaskID | None = None
+        self._ended = threading.Event()
         self._now: StageProgress | None = None
-        self._progress.start()
+        self._thread = threading.Thread(target=self._draw_on, name="graphprep-progress", daemon=True)
+        self._thread.start()
 
-    def stage(self, name: str, *, total_bytes: int | None = None) -> None:
+    def stage(self, name: str, *, total_bytes: int | None = None, total_records: int | None = None) -> None:
         """End the stage before and begin this one."""
         with self._lock:
             self._end()
-            self._now = StageProgress(name, total_bytes)
-            self._task = self._progress.add_task(name, total=total_bytes, rate="")
+            self._now = StageProgress(name, total_bytes, total_records)
 
     def advance(self, *, records: int = 0, num_bytes: int = 0) -> None:
-        """Count; the bar is redrawn some times a second by a thread of its own."""
+        """Count."""
         with self._lock:
-            if self._now is None or self._task is None:
-                return
-            self._now.records += records
-            self._now.num_bytes += num_bytes
-            seconds = max(self._now.elapsed_s, 1e-3)
-            rates = [f"{quantity(self._now.records / seconds)} records/s"] if self._now.records else []
-            rates += [f"{size(self._now.num_bytes / seconds)}/s"] if self._now.num_bytes else []
-            rates += [f"{duration(left)} left"] if (left := self._now.remaining_s) is not None else []
-            self._progress.update(self._task, advance=num_bytes, rate=", ".join(rates))
+            if self._now is not None:
+                self._now.records += records
+                self._now.num_bytes += num_bytes
 
     def message(self, text: str) -> None:
-        """Write above the bar."""
-        self._progress.console.print(shown(text), markup=False, highlight=False, soft_wrap=True)
+        """Write above the line."""
+        with self._lock:
+            self._write_line(f"{_CLEAR}{shown(text)}")
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Take the line away."""
+        self._ended.set()
+        self._thread.join()
         with self._lock:
             self._end()
             self._now = None
-        self._progress.stop()
+            self._write_raw(_CLEAR)
 
     def _end(self) -> None:
-        if self._now is None or self._task is None:
-            return
-        if self._verbose:
-            self.message(self._now.describe(done=True))
-        self._progress.remove_task(self._task)
+        if self._now is not None and self.details:
+            self._write_line(f"{_CLEAR}{self._now.describe(done=True)}")
+
+    def _draw_on(self) -> None:
+        while not self._ended.wait(self._interval_s):
+            with self._lock:
+                if self._now is not None:
+                    self._write_raw(_CLEAR + bar_line(self._now, _columns(self._stream) - 1, _marks(self._stream)))
 
 
-def _make_progress() -> Progress:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn, TimeElapsedColumn
-    from rich.text import Text
-
+def bar_line(stage: StageProgress, width: int, marks: str = "━─") -> str:
+    """Return a line of at most ``width`` characters: how far a stage is, what of it fits, what matters most first."""
     from graphprep.model.shown import compilation
 
-    class _Compiling(ProgressColumn):
-        """That kernels are compiled right now, in place of the rates, which wait for them."""
+    share, left = stage.share, stage.remaining_s if stage.elapsed_s >= _REDRAW_S * 5 else None
+    compiling = compilation.done.describe()
+    told = [duration(stage.elapsed_s)] if share is None else [f"{min(99, int(100 * share)):3}%"]
+    told += [compiling] if compiling else [f"{duration(left)} left"] if left is not None else []
+    told += [] if compiling else reversed(stage.rates())  # bytes first: they grow steadily
+    line = stage.name[:width]
+    for one in told:
+        line += f"  {one}" if len(line) + 2 + len(one) <= width else ""
+    room = min(_BAR_COLUMNS, width - len(line) - 2)
+    if share is None or room < _LEAST_BAR:
+        return line
+    bar = marks[0] * round(room * share)
+    return f"{line}  {bar.ljust(room, marks[1])}"
 
-        def render(self, task: Task) -> Text:
-            return Text(compilation.done.describe() or task.fields["rate"])
 
-    columns = (
-        TextColumn("{task.description:<10}"),
-        BarColumn(bar_width=24),
-        TaskProgressColumn(),
-        _Compiling(),
-        TimeElapsedColumn(),
-    )
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+def _columns(stream: TextIO) -> int:
+    """Return how wide the terminal is now."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _USUAL_COLUMNS
+    except (OSError, ValueError):
+        return _USUAL_COLUMNS
+
+
+def _marks(stream: TextIO) -> str:
+    """Return what the done and the open part of a bar are drawn with."""
+    return "━─" if (stream.encoding or "").lower().replace("-", "").startswith("utf") else "#-"
 
 
 def make_reporter(flags: ReportFlags, stream: TextIO | None = None) -> Reporter:
@@ -213,8 +232,8 @@ def make_reporter(flags: ReportFlags, stream: TextIO | None = None) -> Reporter:
         return JsonReporter(out, verbose=True, details=verbose)
     if flags.progress == "none":
         return MessageReporter(out)
-    if flags.progress == "auto" and out.isatty():
-        return BarReporter(verbose=verbose)
+    if flags.progress == "auto" and out.isatty() and os.environ.get("TERM") != "dumb":
+        return BarReporter(out, verbose=verbose)
     return PlainReporter(out, verbose=verbose, details=verbose)
 
 

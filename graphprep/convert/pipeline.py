@@ -354,7 +354,9 @@ def _shuffle(tasks: Tasks, indexed: _Indexed, kernels: Kernels) -> _Shuffled:
     raw_id_bytes = sum(raw.num_bytes(0) for raw in index.raw_runs.values())
     amounts = replace(Amounts.of(decoded), num_nodes=sum(index.num_nodes), raw_id_bytes=raw_id_bytes)
     ledger.begin(
-        "shuffle", (*route_needs(amounts, memory, index.spaces, has_roles=bool(roles.owners)), memory.runs(amounts.most_bytes))
+        "shuffle",
+        (*route_needs(amounts, memory, index.spaces, has_roles=bool(roles.owners)), memory.runs(amounts.most_bytes)),
+        total_records=amounts.num_edges,
     )
     if decoded.num_nodes or decoded.aligned:
         from graphprep.convert.shuffle.route_nodes import route_nodes

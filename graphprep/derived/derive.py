@@ -119,12 +119,11 @@ class _Maker:
 
     def order_edges(self, ready: DerivedStore, need: StoreNeed) -> None:
         """Make edges by edge ID: all of them, whatever messages pass over."""
-        for number, num_edges in enumerate(ready.metadata.num_edges_per_type):
+        for number in range(len(ready.metadata.edge_types)):
             ends = reads_by_id(ready.metadata, need, number)
             columns = need.edge_columns == "input" or reads_split(ready.metadata, need, number)
             if ends or columns:
                 order_edges(ready, self._files(ready), number, self._room, ends=ends, columns=columns)
-                self._reporter.advance(records=num_edges)
 
     def hold_out(self, ready: DerivedStore, need: StoreNeed) -> DerivedStore:
         """Return the store without the edges that messages do not pass over, in its primary layout."""
@@ -141,7 +140,6 @@ class _Maker:
         for number, num_edges in enumerate(ready.metadata.num_edges_per_type):
             for layout in made_layouts(ready.metadata, need, number):
                 make_layout(ready, self._files(ready), number, layout, self._room)
-                self._reporter.advance(records=num_edges)
             if columns is not None and columns != "input" and moves_columns(ready.metadata, need):
                 move_edge_columns(ready, self._files(ready), number, columns, self._room)
                 self._reporter.advance(records=num_edges)
@@ -160,4 +158,5 @@ class _Maker:
         if self._writer is None:
             self._stack.callback(self._folder.remove)
             self._writer = self._stack.enter_context(StoreWriter(self._storage, f"{self._folder.make()}/ready"))
+            self._writer.on_write = lambda num_bytes: self._reporter.advance(num_bytes=num_bytes)
         return self._writer

@@ -27,6 +27,10 @@ _MOST_ROWS = 1 << 17  # of a piece: what is computed of them takes 5 MiB
 _FAN_OUT = 1 << 10  # buckets at a time: beyond, scattered writes cost more than another pass
 
 
+def tell_nobody(num_edges: int) -> None:
+    """Take a number of edges for what nobody shows."""
+
+
 @dataclass(frozen=True)
 class Workspace:
     """What moving may take, in bytes.
@@ -42,6 +46,7 @@ class Workspace:
     pool: SpillPool
     scratch: Scratch
     kernels: Kernels
+    advance: Callable[[int], None] = tell_nobody  # is told of edges as they are read
 
     def fit(self, item_bytes: int) -> int:
         """Return how many items of so many bytes are a piece, one at least."""

@@ -165,8 +165,10 @@ class Ledger:
         if self._tell is not None:
             self._tell(f"memory: on the device: {_words([device])}; all stages from now on: {_words([pinned])}")
 
-    def begin(self, stage: str, needs: Iterable[Need], *, total_bytes: int | None = None) -> None:
-        """End the stage before, and open the next one with what it declares; ``total_bytes`` of input lie before it."""
+    def begin(
+        self, stage: str, needs: Iterable[Need], *, total_bytes: int | None = None, total_records: int | None = None
+    ) -> None:
+        """End the stage before, and open the next one with what it declares; the totals are what it has before it."""
         self.end()
         declared, own_bytes = [], 0
         for one in needs:
@@ -183,7 +185,7 @@ class Ledger:
             if len(self.stages) == 1:
                 self._tell(f"memory: all stages: {_words(self.always)}")
             self._tell(f"memory: {stage}: {format_size(self.peak_bytes(stage))} at most: {_words(self.stages[stage])}")
-        self.reporter.stage(stage, total_bytes=total_bytes)
+        self.reporter.stage(stage, total_bytes=total_bytes, total_records=total_records)
 
     def peak_bytes(self, stage: str) -> int:
         """Return what is held in a stage at most: the sum of all needs, and never more than the limit."""

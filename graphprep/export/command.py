@@ -22,7 +22,8 @@ from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.export import ExportOptions, ExportPlan, ExportSummary, MessageEdges, StoreNeed
 from graphprep.model.metadata import EXPORT_FORMAT, RECORD_NAME, GraphMetadata, dump_json
 from graphprep.model.protocols import Reporter
-from graphprep.rewrite.run import StoreRun, lies_in, refuse_same
+from graphprep.plan.exports import about_bytes
+from graphprep.rewrite.run import StoreRun, array_bytes, lies_in, refuse_same
 from graphprep.rewrite.stored_edges import derive_needs
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import remove_leftovers
@@ -76,7 +77,7 @@ def export(
         exported_columns(kept, exporter, plan, options)  # what is refused is refused before anything is made
         folder = stack.enter_context(_folder(run, exporter, options, exists=exists))
         room = run.room(memory, source.metadata)
-        run.ledger.begin("prepare", derive_needs(room))
+        run.ledger.begin("prepare", derive_needs(room), total_bytes=sum(array_bytes(source)))
         ready = stack.enter_context(derived_store(source, need, run.storage, room, run.reporter, run.tmp_dir))
         kept, _ = without_columns(ready.metadata, options.drop_columns)
         columns = replace(exported_columns(shapes.apply(kept), exporter, plan, options), times=times.stand_ins)
@@ -84,7 +85,8 @@ def export(
         in_order = plan.in_order and is_reordered and options.ids == "auto"
         wanted = "typed" if exporter.node_ids == "own" or in_order else options.ids
         ids = TrainerIds(ready, wanted, room.scratch)
-        run.ledger.begin("export", derive_needs(room))
+        run.ledger.begin("export", derive_needs(room), total_bytes=_about_bytes(target, source))
+        run.follow(folder)
         graph = StoredGraph(ready, ids, columns, room, run.reporter)
         folder.twins = TwinFinder.of(source, run.storage) if options.link else None
         dropped = (*left_out, *(one.text for one in plan.unsupported))
@@ -93,6 +95,12 @@ def export(
         notes += _tell_negatives(graph, exporter)
         folder.publish()
         return _summary(run, source, graph, exporter, made, folder, dropped, notes)
+
+
+def _about_bytes(target: str, source: StoreReader) -> int | None:
+    """Return about how large the files of a target become; None where nobody knows."""
+    nodes, edges = sum(source.metadata.num_nodes_per_type), sum(source.metadata.num_edges_per_type)
+    return about_bytes(target, nodes, edges, sum(array_bytes(source, "(?!.*/cs[cr]/)")))
 
 
 def _folder(run: StoreRun, exporter: Exporter, options: ExportOptions, *, exists: bool) -> FolderOutput:

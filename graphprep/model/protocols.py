@@ -353,8 +353,8 @@ class SniffsFolders(Protocol):
 class Reporter(Protocol):
     """Where a run tells what it does: progress and messages (on stderr, for the command line)."""
 
-    def stage(self, name: str, *, total_bytes: int | None = None) -> None:
-        """Begin a stage; the one before it is over."""
+    def stage(self, name: str, *, total_bytes: int | None = None, total_records: int | None = None) -> None:
+        """Begin a stage; the one before it is over. The totals are what it has before it, exact or about."""
 
     def advance(self, *, records: int = 0, num_bytes: int = 0) -> None:
         """Count work of the current stage."""
@@ -368,7 +368,7 @@ class QuietReporter:
 
     is_quiet = True
 
-    def stage(self, name: str, *, total_bytes: int | None = None) -> None:
+    def stage(self, name: str, *, total_bytes: int | None = None, total_records: int | None = None) -> None:
         """See ``Reporter.stage``."""
 
     def advance(self, *, records: int = 0, num_bytes: int = 0) -> None:

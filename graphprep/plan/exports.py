@@ -30,11 +30,11 @@ _BYTES: Mapping[str, tuple[float, float]] = {
 def plan_exports(targets: Sequence[str], sizes: GraphSizes) -> tuple[PlannedExport, ...]:
     """Estimate the files of each target; those of other packages are not known."""
     columns = sum(sizes.store_bytes.get(f"{owner} columns", 0) for owner in ("node", "edge"))
-    found = []
-    for target in targets:
-        rates = _BYTES.get(target)
-        num_bytes = None
-        if rates is not None:
-            num_bytes = round(rates[0] * sizes.amounts.num_edges + rates[1] * sizes.amounts.num_nodes) + columns
-        found.append(PlannedExport(target, num_bytes))
-    return tuple(found)
+    num_nodes, num_edges = sizes.amounts.num_nodes, sizes.amounts.num_edges
+    return tuple(PlannedExport(target, about_bytes(target, num_nodes, num_edges, columns)) for target in targets)
+
+
+def about_bytes(target: str, num_nodes: int, num_edges: int, column_bytes: int) -> int | None:
+    """Estimate the files of a target; None for one of another package."""
+    rates = _BYTES.get(target)
+    return None if rates is None else round(rates[0] * num_edges + rates[1] * num_nodes) + column_bytes

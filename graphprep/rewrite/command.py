@@ -37,6 +37,7 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
         writer = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
         room = run.room(memory, source.metadata)
         step = StoreReorderer(source, writer, rules, room, run.reporter)
+        run.follow(writer)
         metadata = _reorder(step, run, room)
         gaps_before, gaps_after = step.gaps
         return ReorderSummary(
@@ -57,13 +58,13 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
 def _reorder(step: StoreReorderer, run: StoreRun, room: Workspace) -> GraphMetadata:
     """Run the stages."""
     needs = tuple(room.needs())
-    run.ledger.begin("order", needs)
+    run.ledger.begin("order", needs, total_records=sum(run.source.metadata.num_nodes_per_type))
     step.order()
     run.ledger.begin("gaps", needs)
     step.measure()
-    run.ledger.begin("nodes", needs)
+    run.ledger.begin("nodes", needs, total_bytes=sum(array_bytes(run.source, "nodes")))
     step.write_nodes()
-    run.ledger.begin("edges", needs)
+    run.ledger.begin("edges", needs, total_bytes=sum(array_bytes(run.source, "edges")))
     step.write_edges()
     run.ledger.begin("publish", needs)
     run.check_source()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,8 @@ from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import Storage, local_path
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.spill.scratch import Scratch
+from graphprep.storage.write.outputs import FolderOutput
+from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.checked_ids import CheckingStore
 from graphprep.store.room import folder_beside
 from graphprep.store.write import provenance, read_lineage
@@ -40,7 +44,7 @@ class StoreRun:
         self.reporter = reporter or QuietReporter()
         self.device = RunDevice(options, self.reporter)
         self.ledger: Ledger  # once the memory is shared out
-        self._source: CheckingStore  # once it is open
+        self.source: CheckingStore  # once it is open
         self._begin = time.perf_counter()
         self._options = options
         self._stack = stack
@@ -63,14 +67,18 @@ class StoreRun:
         self.ledger = Ledger(memory.limit_bytes, memory.held_bytes, self.reporter, self._sampler)
         return memory
 
+    def follow(self, writer: StoreWriter | FolderOutput) -> None:
+        """Report the bytes that a writer writes."""
+        writer.on_write = lambda num_bytes: self.reporter.advance(num_bytes=num_bytes)
+
     def open_store(self) -> StoreReader:
         """Open the store."""
-        self._source = CheckingStore(self.storage, self.store)
-        return self._source
+        self.source = CheckingStore(self.storage, self.store)
+        return self.source
 
     def check_source(self) -> None:
         """Hold the arrays of the store, once they are read, against its manifests. Raises what ``check_files`` raises."""
-        self._source.check_files(self._threads)
+        self.source.check_files(self._threads)
 
     def room(self, memory: MemoryPlan, metadata: GraphMetadata) -> Workspace:
         """Return what moving the rows of a store may take.
@@ -78,7 +86,8 @@ class StoreRun:
         Raises UsageError where the GPU that is asked for lacks the memory.
         """
         kernels = self.device.kernels(sum(metadata.num_edges_per_type), memory, self.ledger)
-        return room_for(memory, self.tmp_dir, self._stack, kernels)
+        room = room_for(memory, self.tmp_dir, self._stack, kernels)
+        return replace(room, advance=lambda num_edges: self.reporter.advance(records=num_edges))
 
     def provenance(self, inputs: Sequence[str], **more: Sequence[str]) -> dict[str, Any]:
         """Tell how the run made its store, and from which input its source comes.
@@ -150,7 +159,7 @@ def room_for(memory: MemoryPlan, tmp_dir: str | None, stack: contextlib.ExitStac
     )
 
 
-def array_bytes(store: StoreReader) -> list[int]:
-    """Return the sizes of a store's arrays in bytes."""
-    parts = range(store.metadata.num_parts)
-    return [entry.num_bytes for part in parts for entry in store.manifest(part).arrays]
+def array_bytes(store: StoreReader, pattern: str = "") -> list[int]:
+    """Return the sizes of a store's arrays in bytes, of those with such a path."""
+    arrays = (entry for part in range(store.metadata.num_parts) for entry in store.manifest(part).arrays)
+    return [entry.num_bytes for entry in arrays if re.match(pattern, entry.path)]

@@ -69,7 +69,9 @@ def map_edges(
         reader = _PartEdges(store, number, part, first_row, scratch, num_ids, ids=ids)
         size, step = reader.indices.size, room.fit(EDGE_BYTES)
         spans = ((start, min(start + step, size)) for start in range(0, size, step))
-        yield from map_ordered(partial(_make, make, reader), spans, room.threads)
+        for start, made in enumerate(map_ordered(partial(_make, make, reader), spans, room.threads)):
+            room.advance(min(step, size - start * step))
+            yield made
         first_row += size
 
 

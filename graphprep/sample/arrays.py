@@ -73,6 +73,11 @@ class FlowArrays:
         return (self.layer_offsets.size - 1) // len(self.node_types)
 
     @property
+    def num_seeds(self) -> int:
+        """Return the number of nodes of the last layer."""
+        return int(self.layer_offsets[-1] - self.layer_offsets[-1 - len(self.node_types)])
+
+    @property
     def num_blocks(self) -> int:
         """Return B."""
         return self.num_layers - 1

@@ -68,7 +68,7 @@ def sample(store: str, out: str, options: SampleOptions, reporter: Reporter | No
         narrow.metadata = asked.metadata(source.metadata)
         need = asked.need(source.metadata)
         ready = stack.enter_context(derived_store(narrow, need, run.storage, room, run.reporter, run.tmp_dir))
-        run.ledger.begin("sample", _needs(memory, room))
+        run.ledger.begin("sample", _needs(memory, room), total_records=options.epochs * seeds.nodes.size)
         begin = time.perf_counter()
         writer = ShardWriter(folder, asked, ready, room, options.format)
         blocks = open_blocks(asked, ready)
@@ -76,7 +76,7 @@ def sample(store: str, out: str, options: SampleOptions, reporter: Reporter | No
         rows = hold_or_stream(blocks, room)
         for flow in grow_all(asked, rows, seeds, options, memory.working_bytes, memory.threads):
             writer.add(flow)
-            run.reporter.advance(records=flow.arrays.sources.size)
+            run.reporter.advance(records=flow.arrays.num_seeds)
         num_batches = seeds.num_batches(options.batch_size)
         writer.finish(parent, _told_options(options), options.epochs, num_batches)
         folder.publish()

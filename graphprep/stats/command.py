@@ -52,7 +52,7 @@ def stats(
         if options.triangles is not None:
             step.begin("triangles", triangle_needs(step.room))
             triangles = find_triangles(source, options, step.room)
-        step.begin("columns", column_needs(step.room))
+        step.begin("columns", column_needs(step.room), total_records=sum(source.metadata.num_nodes_per_type))
         report = StatsReport(
             path=name or store,
             graph_name=source.metadata.graph_name,
@@ -101,36 +101,34 @@ class _Stages:
         """Return whether the values of columns are counted in bins."""
         return self.options.histograms or self.options.plot is not None
 
-    def begin(self, stage: str, needs: Iterable[Need] | None = None) -> None:
+    def begin(self, stage: str, needs: Iterable[Need] | None = None, *, total_records: int | None = None) -> None:
         """Begin a stage."""
-        self.run.ledger.begin(stage, tuple(derive_needs(self.room) if needs is None else needs))
+        declared = tuple(derive_needs(self.room) if needs is None else needs)
+        self.run.ledger.begin(stage, declared, total_records=total_records)
 
     def degrees(self) -> tuple[list[TypeDegrees], list[NodeTypeStats], ComponentStats]:
         """Count degrees, by edge type and in all, and components."""
-        self.begin("degrees")
+        self.begin("degrees", total_records=sum(self.metadata.num_edges_per_type))
         for part in range(self.metadata.num_parts):
             check_arrays(self.store, part)
         with self.room.scratch.inner() as scratch:
             counts = DegreeCounts(self.store, replace(self.room, scratch=scratch), self.options.top)
-            edges = []
-            for number, num_edges in enumerate(self.metadata.num_edges_per_type):
-                edges.append(counts.count(number))
-                self.run.reporter.advance(records=num_edges)
+            edges = list(map(counts.count, range(len(self.metadata.edge_types))))
             return edges, list(map(counts.nodes, range(len(self.metadata.node_types)))), counts.components()
 
     def pairs(self) -> list[PairCounts]:
         """Count repeated and reciprocal edges."""
-        self.begin("pairs")
-        found = []
-        for number, num_edges in enumerate(self.metadata.num_edges_per_type):
-            found.append(pair_edges(self.store, number, self.room))
-            self.run.reporter.advance(records=num_edges)
-        return found
+        self.begin("pairs", total_records=sum(self.metadata.num_edges_per_type))
+        return [pair_edges(self.store, number, self.room) for number in range(len(self.metadata.edge_types))]
 
     def locality(self) -> list[GapCost]:
         """Measure the gaps between neighbours."""
-        self.begin("locality")
-        return [type_gaps(self.store, number, self.room) for number in range(len(self.metadata.edge_types))]
+        self.begin("locality", total_records=sum(self.metadata.num_edges_per_type))
+        found = []
+        for number, num_edges in enumerate(self.metadata.num_edges_per_type):
+            found.append(type_gaps(self.store, number, self.room))
+            self.run.reporter.advance(records=num_edges)
+        return found
 
     def with_columns(self, nodes: list[NodeTypeStats]) -> tuple[NodeTypeStats, ...]:
         """Look at the columns of nodes."""

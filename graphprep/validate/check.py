@@ -104,6 +104,10 @@ class _CountingReporter:
         self.num_bytes += num_bytes
         self.reporter.advance(num_bytes=num_bytes)
 
+    def checked(self, records: int) -> None:
+        """Count edges that were checked."""
+        self.reporter.advance(records=records)
+
 
 def _check_contents(
     storage: Storage,
@@ -121,17 +125,17 @@ def _check_contents(
     ledger.begin("files", file_needs(threads), total_bytes=sum(entry.num_bytes for entry in entries))
     store = check_files(storage, url, metadata, manifests, faults, threads=threads, advance=counted.advance)
     most_nodes, most_edges = (max(each, default=0) for each in (metadata.num_nodes_per_type, metadata.num_edges_per_type))
-    ledger.begin("nodes", (*node_needs(most_nodes, window_bytes), *column_needs()))
+    totals = sum(metadata.num_nodes_per_type), sum(metadata.num_edges_per_type) * (len(metadata.layouts) + 1)
+    ledger.begin("nodes", (*node_needs(most_nodes, window_bytes), *column_needs()), total_records=totals[0])
     for number, name in enumerate(metadata.node_types):
         if check_order(store, number, faults, window_bytes=window_bytes):
             check_raw_ids(store, number, faults, window_bytes=window_bytes)
         counted.reporter.advance(records=metadata.num_nodes_per_type[number])
         _check_type_columns(store, node_folder(name), number, faults, edges=False)
-    ledger.begin("edges", (*edge_needs(most_nodes, most_edges, window_bytes), *column_needs()))
+    ledger.begin("edges", (*edge_needs(most_nodes, most_edges, window_bytes), *column_needs()), total_records=totals[1])
     for number, edge_type in enumerate(metadata.edge_types):
         before = faults.num
-        check_edges(store, number, faults, window_bytes=window_bytes)
-        counted.reporter.advance(records=metadata.num_edges_per_type[number])
+        check_edges(store, number, faults, window_bytes=window_bytes, advance=counted.checked)
         _check_type_columns(store, edge_folder(edge_type), number, faults, edges=True)
         if faults.num == before:
             check_negatives(store, number, faults, window_bytes=window_bytes)

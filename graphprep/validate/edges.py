@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,14 +98,19 @@ def edge_needs(num_nodes: int, num_edges: int, window_bytes: int) -> Iterator[Ne
     yield Need("slice", min(_SLICE, num_edges) * _EDGE_BYTES, f"{_SLICE} edges at a time, and what is computed of them")
 
 
-def check_edges(store: CheckedStore, number: int, faults: Faults, *, window_bytes: int) -> None:
-    """Check one edge type over all layouts and partitions. Where arrays are faulty, what depends on them is left out."""
+def check_edges(
+    store: CheckedStore, number: int, faults: Faults, *, window_bytes: int, advance: Callable[[int], None] = lambda _: None
+) -> None:
+    """Check one edge type over all layouts and partitions. Where arrays are faulty, what depends on them is left out.
+
+    ``advance`` is told of the entries of each layout as they are gone through.
+    """
     before = faults.num
     edges = open_edges(store, number, faults)
     duplicates = False
     for layout in store.metadata.layouts:
         for arrays in edges.arrays[layout]:
-            duplicates |= _check_rows(edges, arrays, faults)
+            duplicates |= _check_rows(edges, arrays, faults, advance)
         if edges.schema.edge_id_dtype is not None and not edges.faulty:
             _check_edge_ids(edges, layout, faults, window_bytes)
     for arrays in (arrays for group in edges.arrays.values() for arrays in group if arrays.edge_rows is not None):
@@ -117,7 +122,7 @@ def check_edges(store: CheckedStore, number: int, faults: Faults, *, window_byte
         faults.add(f"{edges.place}.multigraph", f"expected {wanted}, found {found}")
     if len(store.metadata.layouts) > 1:
         _compare_layouts(edges, faults)
-    _check_checksum(edges, faults, window_bytes)
+    _check_checksum(edges, faults, window_bytes, advance)
 
 
 # ---------------------------------------------------------------------------------------------------- reading
@@ -191,12 +196,13 @@ def _as_ints(array: CheckedArray | None, start: int, stop: int) -> Ints:
 # ---------------------------------------------------------------------------------------------------- rows
 
 
-def _check_rows(edges: CheckedEdges, arrays: EdgeArrays, faults: Faults) -> bool:
+def _check_rows(edges: CheckedEdges, arrays: EdgeArrays, faults: Faults, advance: Callable[[int], None]) -> bool:
     """Check ranges and the order inside rows. Returns whether two neighbours of a row are equal, under order by ID."""
     order = RowOrder(edges, arrays)
     duplicates = False
     last: RowKeys | None = None
     for piece in read_edges(arrays):
+        advance(piece.others.size)
         bad = (piece.others < 0) | (piece.others >= arrays.num_others)
         words = "expected a typed ID in [0, {}), found {}"
         faults.add_rows(arrays.indices.path, bad, piece.start, words, arrays.num_others, piece.others)
@@ -479,7 +485,7 @@ def _collect_edges(edges: CheckedEdges, layout: Layout, wanted: Flags) -> dict[E
     return found
 
 
-def _check_checksum(edges: CheckedEdges, faults: Faults, window_bytes: int) -> None:
+def _check_checksum(edges: CheckedEdges, faults: Faults, window_bytes: int, advance: Callable[[int], None]) -> None:
     """Compute the edge checksum again from h of raw IDs, for as many nodes of the other end at a time as fit."""
     store, primary = edges.store, edges.store.metadata.primary_layout
     other_end = edges.edge_type[0 if primary == "csc" else 2]
@@ -493,6 +499,7 @@ def _check_checksum(edges: CheckedEdges, faults: Faults, window_bytes: int) -> N
             return
         for arrays in edges.arrays[primary]:
             for piece in read_edges(arrays):
+                advance(piece.others.size if first == 0 else 0)
                 ends = _end_hashes(store, arrays, piece, first, others)
                 if ends is None:
                     return

@@ -4,15 +4,17 @@ import io
 import json
 import subprocess
 import sys
+import time
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from graphprep.cli import progress
+from graphprep.cli import main, progress
 from graphprep.cli.options import ReportFlags
 from graphprep.cli.printed.words import count, duration, quantity, size, table
 from graphprep.model.shown import compilation
+from graphprep.model.shown.stage_progress import StageProgress
 
 KARATE = Path(__file__).resolve().parents[2] / "sample_data" / "karate" / "karate.csv"
 
@@ -79,6 +81,7 @@ def test_json_lines(clock):
         "records": 200_000,
         "bytes": 4_000_000,
         "total_bytes": 10_000_000,
+        "total_records": None,
         "elapsed_s": 2.0,
     }
     assert lines[3] == {"event": "message", "text": "all is well"}
@@ -126,41 +129,101 @@ def test_which_reporter(flags, stream, kind):
     reporter.close()
 
 
-def test_the_bar(monkeypatch, capsys, clock):
-    """What a terminal gets: a bar with rates, messages above it, and nothing left in the end but them."""
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    reporter = progress.BarReporter(verbose=True)
+class Screen(Terminal):
+    """A terminal of some columns."""
+
+    def lines(self):
+        """Return what stays, and what stood in the last line meanwhile."""
+        stays, drawn = [], []
+        for piece in self.getvalue().split("\r\x1b[K"):
+            *whole, last = piece.split("\n")
+            stays += whole
+            drawn += [last] if last else []
+        return stays, drawn
+
+
+def test_the_bar(clock):
+    """What a terminal gets: messages and, at length, stages that are over; the last line is empty in the end."""
+    screen = Screen()
+    reporter = progress.BarReporter(screen, verbose=True, interval_s=0.01)
+    reporter.stage("decode", total_bytes=10_000_000)
+    reporter.advance(records=100_000, num_bytes=2_000_000)
+    while "decode" not in screen.getvalue():
+        time.sleep(0.01)
     work(reporter, clock)
-    err = capsys.readouterr().err
-    assert "decode: 500k records, 10.0 MB, 100k records/s, 2.0 MB/s, took 5.00 s" in err
-    assert "all is well" in err
+    stays, drawn = screen.lines()
+    assert "decode: 500k records, 10.0 MB, 100k records/s, 2.0 MB/s, took 5.00 s" in stays
+    assert "all is well" in stays
+    assert screen.getvalue().endswith("\r\x1b[K")
+    assert any(line.startswith("decode   20%  ") and line.endswith("#####-------------------") for line in drawn)
 
 
-def test_the_bar_tells_the_time_left_where_a_total_is_known_and_kernels_that_are_compiled(clock, monkeypatch):
+def test_the_line_of_the_bar_fits_and_says_what_matters_most(clock, monkeypatch):
     monkeypatch.setattr(compilation, "done", compilation.Compilations())
-    reporter = progress.BarReporter()
-    bar = reporter._progress
-
-    def told():
-        (task,) = bar.tasks
-        return str(bar.columns[-2].render(task))
-
-    reporter.stage("index")
+    stage = StageProgress("decode", total_bytes=10_000_000)
     clock.now += 2
-    reporter.advance(records=6)
-    assert told() == "3 records/s"
-    reporter.stage("decode", total_bytes=100)
-    clock.now += 2
-    reporter.advance(num_bytes=10)
-    assert told() == "5 B/s, 18 s left"
+    stage.records, stage.num_bytes = 100_000, 2_000_000
+    assert progress.bar_line(stage, 79) == ("decode   20%  8.00 s left  1.0 MB/s  50.0k records/s  ━━━━━───────────────────")
+    assert progress.bar_line(stage, 50) == "decode   20%  8.00 s left  1.0 MB/s  ━━━──────────"
+    assert progress.bar_line(stage, 24) == "decode   20%  1.0 MB/s"
+    assert progress.bar_line(stage, 4) == "deco"
+    for width in range(90):
+        assert len(progress.bar_line(stage, width, "#-")) <= width
     with compilation.compiling():
         clock.now += 60
-        assert told() == "compiling kernels 1 of 1, 60 s"
+        assert progress.bar_line(stage, 60).startswith("decode   20%  compiling kernels 1 of 1, 60 s  ━━")
     clock.now += 2
-    reporter.advance(num_bytes=10)
-    assert told() == "5 B/s, 16 s left"  # the minute does not count
-    reporter.close()
+    assert "16 s left" in progress.bar_line(stage, 79)  # the minute does not count
+
+
+def test_a_stage_tells_a_share_of_records_or_the_time_where_the_total_is_unknown(clock):
+    stage = StageProgress("edges", total_records=400)
+    clock.now += 2
+    stage.records = 100
+    assert progress.bar_line(stage, 60) == "edges   25%  6.00 s left  50 records/s  ━━━━━───────────────"
+    assert stage.describe(done=False) == "edges: 100 of 400 (25%) records, 50 records/s, 6.00 s left"
+    stage.records = 500  # a total was an estimate
+    assert progress.bar_line(stage, 12) == "edges   99%"
+    assert progress.bar_line(StageProgress("gaps"), 60) == "gaps  0.00 s"
+
+
+def test_the_bar_of_a_terminal_whose_encoding_lacks_it():
+    screen = Screen()
+    assert progress._marks(screen) == "#-"
+    assert progress._columns(screen) == 80
+
+
+def test_no_bar_on_a_terminal_that_cannot_go_back(monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    assert type(progress.make_reporter(ReportFlags(), Terminal())) is progress.PlainReporter
+
+
+@pytest.mark.parametrize(
+    ("command", "stages"),
+    [
+        (["export", "big", "out", "--to", "npy"], {"export"}),
+        (["reorder", "big", "out", "--by", "degree"], {"order", "edges"}),
+        (["partition", "big", "out", "--by", "fennel", "--partitions", "2"], {"assign", "report", "edges"}),
+        (["transform", "big", "out", "reverse"], {"edges"}),
+        (["split", "big", "out", "0.8/0.2", "--by", "random"], {"copy"}),
+        (["validate", "big"], {"files", "nodes", "edges"}),
+        (["stats", "big"], {"degrees", "pairs", "locality", "columns"}),
+        (["sample", "big", "out", "--seeds", "seeds.txt", "--fanouts", "2"], {"sample"}),
+    ],
+)
+@pytest.mark.long
+def test_commands_over_stores_tell_a_share_and_a_rate(command, stages, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    Path("seeds.txt").write_text("".join(f"{node}\n" for node in range(100)))
+    assert main.run(["generate", "rmat", "big.txt", "--scale", "8", "--weights", "-q"]) == 0
+    assert main.run(["convert", "big.txt", "big", "--weight-col", "2", "-q", "--ids", "dense"]) == 0
+    capfd.readouterr()
+    assert main.run([*command, "--log-format", "json"]) == 0
+    told = {one["stage"]: one for one in map(json.loads, capfd.readouterr().err.splitlines()) if one["event"] == "stage"}
+    for name in stages:
+        found = told[name]
+        done, total = ("bytes", "total_bytes") if found["total_bytes"] else ("records", "total_records")
+        assert found[total] and 0.5 <= found[done] / found[total] <= 2, found
 
 
 def test_kernels_that_are_compiled_for_their_own_sake(clock, monkeypatch):

@@ -43,7 +43,7 @@ PARTITIONINGS = (("range", 3), ("hash", 4), ("modulo", 2), ("random", 3), ("rang
 class Quiet:
     """A reporter that tells nothing."""
 
-    def stage(self, name, *, total_bytes=None):
+    def stage(self, name, *, total_bytes=None, total_records=None):
         pass
 
     def advance(self, *, records=0, num_bytes=0):

@@ -32,7 +32,7 @@ class Listener:
         self.details = details
         self.messages = []
 
-    def stage(self, name, *, total_bytes=None):
+    def stage(self, name, *, total_bytes=None, total_records=None):
         pass
 
     def advance(self, *, records=0, num_bytes=0):

@@ -29,7 +29,7 @@ class Listener:
     def message(self, text):
         self.messages.append(text)
 
-    def stage(self, name, *, total_bytes=None):
+    def stage(self, name, *, total_bytes=None, total_records=None):
         self.stages.append((name, total_bytes))
 
 

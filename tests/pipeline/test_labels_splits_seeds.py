@@ -522,7 +522,7 @@ class Stages:
     def __init__(self):
         self.names = []
 
-    def stage(self, name, *, total_bytes=None):
+    def stage(self, name, *, total_bytes=None, total_records=None):
         self.names.append(name)
 
     def advance(self, *, records=0, num_bytes=0): ...

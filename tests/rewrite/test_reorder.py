@@ -49,7 +49,7 @@ ORDERS = (*DEGREES, "hub-sort", "hub-cluster", "dbg", "random", "bfs", "rcm", "l
 class Quiet:
     """A reporter that tells nothing."""
 
-    def stage(self, name, *, total_bytes=None):
+    def stage(self, name, *, total_bytes=None, total_records=None):
         pass
 
     def advance(self, *, records=0, num_bytes=0):

@@ -59,6 +59,7 @@ def partition(
             target = writer or StoreWriter(run.storage, out, options.overwrite)
         if writer is None:
             stack.enter_context(target)
+        run.follow(target)
         step = _Partitioning(run, source, run.room(memory, source.metadata), origin)
         method = find_method(source.metadata, run.storage, options)
         place = display_url(options.by) if options.partitions is None and method.method == "file" else ""
@@ -90,14 +91,16 @@ class _Partitioning:
 
     def assign(self, method: PartitionFunction | GraphMethod) -> Assignment:
         """Find the partition of every node."""
-        self._begin("assign")
+        passes = method.passes if isinstance(method, GraphMethod) else 1
+        self._begin("assign", total_records=passes * sum(self.source.metadata.num_nodes_per_type))
         for part in range(self.source.metadata.num_parts):
             check_arrays(self.source, part)
         return assign_nodes(self.source, method, self.room, self.run.reporter)
 
     def report(self, assignment: Assignment, halo_hops: int) -> PartitionReport:
         """Measure the partitioning, and that of hash."""
-        self._begin("report")
+        passes = halo_hops * -(-assignment.num_parts // 64) * (1 if assignment.method == "hash" else 2)
+        self._begin("report", total_records=passes * sum(self.source.metadata.num_edges_per_type))
         quality = of_hash = measure(self.source, assignment, halo_hops, self.room)
         if assignment.method != "hash":
             with self.room.scratch.inner() as scratch:
@@ -111,9 +114,9 @@ class _Partitioning:
         metadata = self.source.metadata
         files, edges = PartFiles(writer, assignment.num_parts), range(len(metadata.edge_types))
         mover = StorePartitioner(self.source, files, assignment, metadata.layouts, edges, self.room, self.run.reporter)
-        self._begin("nodes")
+        self._begin("nodes", "nodes")
         mover.write_nodes()
-        self._begin("edges")
+        self._begin("edges", "edges")
         made = mover.write_edges()
         self._copy_cut(made, files)
         self._begin("publish")
@@ -141,8 +144,10 @@ class _Partitioning:
         write_assignment(self.source, assignment, out, self.room)
         out.publish()
 
-    def _begin(self, stage: str) -> None:
-        self.run.ledger.begin(stage, tuple(derive_needs(self.room)))
+    def _begin(self, stage: str, written: str = "", *, total_records: int | None = None) -> None:
+        total_bytes = sum(array_bytes(self.source, written)) if written else None
+        needs = tuple(derive_needs(self.room))
+        self.run.ledger.begin(stage, needs, total_bytes=total_bytes, total_records=total_records)
 
 
 def _is_assignment(name: str) -> bool:

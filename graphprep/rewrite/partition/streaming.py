@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.edges.moves import Workspace
+from graphprep.edges.moves import Workspace, tell_nobody
 from graphprep.kernels.cpu.ids.stream_parts import StreamState, place_nodes
 from graphprep.model.protocols import Reporter
 from graphprep.rewrite.partition.assignment import Assignment
@@ -32,7 +32,7 @@ def stream_nodes(store: StoredArrays, method: GraphMethod, room: Workspace, repo
     """
     found = tuple(room.scratch.zeros(size, np.int32) for size in store.metadata.num_nodes_per_type)
     with room.scratch.inner() as scratch:
-        inner = replace(room, scratch=scratch)
+        inner = replace(room, scratch=scratch, advance=tell_nobody)
         numbers = alternate_types(store, inner)
         balances = find_balances(store, method.balance, numbers, inner)
         neighbors = join_neighbors(store, numbers, inner)

@@ -33,6 +33,7 @@ def split(
         rules, drawn = read_rules(source.metadata, shares, options), dict[str, Negatives]()
         compare_disk(out, run.tmp_dir, DiskNeed(0, sum(array_bytes(source))), run.reporter)
         writer = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
+        run.follow(writer)
         for part in range(source.metadata.num_parts):
             check_arrays(source, part)
         room = run.room(memory, source.metadata)
@@ -49,7 +50,7 @@ def split(
                 for one in splits
                 if not one.owner.is_node
             }
-        run.ledger.begin("copy", needs)
+        run.ledger.begin("copy", needs, total_bytes=sum(array_bytes(source)))
         made = {name: one.columns for name, one in drawn.items()}
         step = SplitWriter(source, writer, splits, made, room, run.reporter)
         step.copy()

@@ -64,7 +64,6 @@ class SplitWriter:
         tasks = ((part, entry) for part in parts for entry in self._store.manifest(part).arrays if entry.path not in dropped)
         for part, entry in map_ordered(self._copy, tasks, self._room.threads):
             self._files.entries[part].append(entry)
-            self._reporter.advance(num_bytes=entry.num_bytes)
 
     def _copy(self, task: tuple[int, ArrayEntry]) -> tuple[int, ArrayEntry]:
         part, entry = task

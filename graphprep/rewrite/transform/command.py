@@ -218,9 +218,11 @@ class _Chain:
 
     def _write(self, recipe: Recipe, writer: StoreWriter, room: Workspace, *, is_last: bool = True) -> GraphMetadata:
         parents = self._parents if is_last and self._with_parents else None
+        writer.on_write = lambda num_bytes: self._reporter.advance(num_bytes=num_bytes)
+        nodes_bytes, edges_bytes = _about_bytes(self._store, recipe)
         step = RecipeWriter(recipe.store or self._store, recipe, writer, room, self._reporter, parents)
         needs = tuple(room.needs())
-        self._ledger.begin("nodes", needs)
+        self._ledger.begin("nodes", needs, total_bytes=nodes_bytes)
         step.write_nodes()
         if self.maps is not None:
             if recipe.store is not None:
@@ -232,13 +234,21 @@ class _Chain:
             self.maps.add(recipe, [step.new_ids(name) for name in self._store.metadata.node_types])
         if not is_last and self._has_parents:
             self._parents = self._parents.after(recipe, step.orders, self._room.scratch)
-        self._ledger.begin("edges", needs)
+        self._ledger.begin("edges", needs, total_bytes=edges_bytes)
         step.write_edges()
         self._ledger.begin("publish", needs)
         if self._check_source is not None:
             self._check_source()
             self._check_source = None  # stores after it are our own
         return step.finish(self._provenance)
+
+
+def _about_bytes(store: StoreReader, recipe: Recipe) -> tuple[int | None, int | None]:
+    """Return about how large the files of nodes and of edges become: as large as those that are there, an edge."""
+    if recipe.store is not None:  # types are others, or what they have
+        return None, None
+    old, new = sum(store.metadata.num_edges_per_type), sum(one.size for one in recipe.edges)
+    return sum(array_bytes(store, "nodes")), round(sum(array_bytes(store, "edges")) * new / max(1, old))
 
 
 def rewrite_converted(operations: Sequence[str], made: Converted) -> GraphMetadata:

@@ -103,6 +103,7 @@ class FolderOutput:
         self._digest = digest
         self.digests: dict[str, str] = {}
         self.twins: TwinFinder | None = None
+        self.on_write: Callable[[int], None] | None = None  # told of bytes as they are written
         self.num_bytes = 0
         self.num_files = 0
         self.num_linked = 0
@@ -193,6 +194,8 @@ class FolderOutput:
             sink.write(data)
         with self._lock:
             self.num_bytes += len(data)
+        if self.on_write is not None:
+            self.on_write(len(data))
 
     def finish(self, sink: Sink, name: str, digest: str | None) -> None:
         """Finish one of its files."""

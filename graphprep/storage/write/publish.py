@@ -13,7 +13,7 @@ import shutil
 import stat
 import struct
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -112,6 +112,8 @@ class ArrayWriter:
         self.num_bytes += len(data)
         with self._store.lock:
             self._store.num_bytes += len(data)
+        if self._store.on_write is not None:
+            self._store.on_write(len(data))
 
 
 class StoreWriter:
@@ -121,6 +123,7 @@ class StoreWriter:
     written into a hidden folder beside ``out`` and renamed, one on HDFS as well; with ``overwrite`` the old store stays until
     then. On an object store objects are put whole and metadata.json last.
 
+    ``on_write`` is told of the bytes of arrays as they are written.
     ``replaced`` is the metadata.json of the store that is to be replaced, None where there is none. ``sinks`` are the arrays
     that are not finished, ``num_bytes`` is what was written so far; threads write arrays, and hold ``lock``. Where a folder is
     ``kept``, arrays grow there, and ``placed`` are those that are in the store, by path. Raises UsageError where ``out``
@@ -144,6 +147,7 @@ class StoreWriter:
         self._published = False
         self.sinks: set[Sink] = set()
         self.num_bytes = 0
+        self.on_write: Callable[[int], None] | None = None
         self.lock = threading.Lock()
         self.kept = kept
         self.placed: dict[str, Segment] = {}
