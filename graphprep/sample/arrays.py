@@ -45,9 +45,10 @@ class FlowArrays:
     - ``sources`` int32[M]: an edge's source, as its position in layer b over all types. Edges are sorted by destination
     - ``indptr`` int64: for every block and block type the offsets of its destinations' edges, each from 0, one after another:
       as many as layer b + 1 has nodes of the destination's type, and one. ``indptr_offsets`` says where they begin
-    - ``edge_mapping`` int64[M]: parent edge IDs, of the block type's edge type; -1 for loops that were added
+    - ``edge_mapping`` int64[M]: parent edge IDs, of the block type's edge type; -1 for loops that were added, and for visits
     - ``node_times`` int64[N]: in a temporal flow the time that nodes have from their seed; else None
-    - ``edge_weights`` float32[M]: of layer-wise sampling, what makes sums over the sample unbiased; else None
+    - ``edge_weights`` float32[M]: of layer-wise sampling, what makes sums over the sample unbiased, of random walks the number
+      of visits; else None
     """
 
     node_types: tuple[str, ...]
@@ -104,6 +105,16 @@ def indptr_offsets(layer_offsets: NDArray[Any], num_node_types: int, block_types
     sizes = np.diff(layer_offsets).reshape(-1, num_node_types)[1:]
     counts = sizes[:, [one.destination for one in block_types]] + 1
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts.reshape(-1), dtype=np.int64)])
+
+
+VISITS = "visits"  # the relation of edges that walks make
+WALKED = -1  # the number of a block type whose edges are none of the store
+
+
+def visit_type(node_types: tuple[str, ...], name: str) -> BlockType:
+    """Return the block type of edges from visited nodes of a type to those that visited them."""
+    number = node_types.index(name)
+    return BlockType((name, VISITS, name), WALKED, number, number, is_reversed=False)
 
 
 def block_types(node_types: tuple[str, ...], edge_types: tuple[EdgeType, ...], direction: str) -> tuple[BlockType, ...]:

@@ -29,7 +29,7 @@ from graphprep.rewrite.stored_edges import derive_needs
 from graphprep.sample.drawn import FlowSeeds
 from graphprep.sample.flows import SEED_BYTES, GrownFlow, TooLargeError, grow_flows
 from graphprep.sample.order import describe_store
-from graphprep.sample.plan import SampleAsked, plan_sample
+from graphprep.sample.plan import SampleAsked, check_walkers, plan_sample
 from graphprep.sample.rows import BlockArrays, HeldRows, Rows, hold_or_stream, open_rows
 from graphprep.sample.seeds import Seeds, read_seeds
 from graphprep.sample.write import SHARD_BYTES, ShardWriter
@@ -63,6 +63,7 @@ def sample(store: str, out: str, options: SampleOptions, reporter: Reporter | No
         room = run.room(memory, source.metadata)
         run.ledger.begin("seeds", derive_needs(room))
         seeds = read_seeds(run.storage, source, options, room)
+        check_walkers(asked.flows, seeds.types)
         run.ledger.begin("prepare", derive_needs(room))
         narrow = copy.copy(source)
         narrow.metadata = asked.metadata(source.metadata)
@@ -72,7 +73,7 @@ def sample(store: str, out: str, options: SampleOptions, reporter: Reporter | No
         begin = time.perf_counter()
         writer = ShardWriter(folder, asked, ready, room, options.format)
         blocks = open_blocks(asked, ready)
-        parent = describe_store(source.metadata, ready, asked.flows.block_types, blocks)
+        parent = describe_store(source.metadata, ready, options.direction)
         rows = hold_or_stream(blocks, room)
         for flow in grow_all(asked, rows, seeds, options, memory.working_bytes, memory.threads):
             writer.add(flow)
@@ -128,6 +129,8 @@ def draw_notes(asked: SampleAsked, options: SampleOptions, blocks: Sequence[Bloc
 
 def open_blocks(asked: SampleAsked, store: DerivedStore) -> list[BlockArrays]:
     """Open the arrays of all block types; with FastGCN's draws, then those of the same edges the other way round."""
+    if asked.flows.walk is not None:
+        return [open_rows(store, one, None, None) for one in asked.flows.walk.steps]
     blocks = list(asked.flows.block_types)
     columns = [(asked.weights[one.number], asked.times[one.number]) for one in blocks]
     found = [open_rows(store, one, *some, asked.missing_time) for one, some in zip(blocks, columns, strict=True)]

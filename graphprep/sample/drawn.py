@@ -15,12 +15,26 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class WalkPlan:
+    """How nodes are walked from: so many walks of ``length`` traversals, each over the rows of ``steps``, one after another.
+
+    A walk ends before a traversal but the first where a word of 64 bits is less than ``ends_below``.
+    """
+
+    steps: tuple[BlockType, ...]
+    num_walks: int
+    length: int
+    ends_below: int
+
+
+@dataclass(frozen=True)
 class FlowPlan:
     """How flows are drawn.
 
     ``fanouts[h][e]``: of block type e in hop h, counted from the seeds; -1 stands for all. ``layer_sizes`` (of each hop, else
     empty) are drawn by ``layer_method``. ``loops``: for each node type the block type under which its loops stand, -1: none.
-    ``keep_positions``: where edges stand in their layout is kept, for columns.
+    ``keep_positions``: where edges stand in their layout is kept, for columns. ``walk``: how neighbours are visited, of which
+    ``fanouts`` says how many are kept; then there is one block type, of no edges of the store.
     """
 
     node_types: tuple[str, ...]
@@ -34,6 +48,7 @@ class FlowPlan:
     layer_method: str = "ladies"
     loops: tuple[int, ...] = ()
     keep_positions: bool = False
+    walk: WalkPlan | None = None
 
     @property
     def num_hops(self) -> int:

@@ -15,6 +15,7 @@ from graphprep.sample.arrays import FlowArrays
 from graphprep.sample.drawn import FlowPlan, FlowSeeds, Layer, Picks, edges_of, rows_of
 from graphprep.sample.layerwise import choose_layer
 from graphprep.sample.rows import ENTRY_BYTES, Requests, Rows
+from graphprep.sample.walks import draw_visits
 
 Ints = NDArray[np.int64]
 SEED_BYTES = 56  # of a seed of a flow: its type, ID and time, its slot in the numbering, and what is written
@@ -61,8 +62,9 @@ class _Budget:
 def grow_flows(plan: FlowPlan, rows: Sequence[Rows], group: Sequence[FlowSeeds], most_bytes: int) -> list[GrownFlow]:
     """Return the flows of some seeds: the same, whatever is grown beside them.
 
-    ``rows`` are those of each block type; where ``plan.layer_method`` is ``fastgcn``, then the same the other way round. Raises
-    TooLargeError before more than about ``most_bytes`` would be held, DataError where the store's arrays are faulty.
+    ``rows`` are those of each block type, of walks those of each step; where ``plan.layer_method`` is ``fastgcn``, then the
+    same the other way round. Raises TooLargeError before more than about ``most_bytes`` would be held, DataError where the
+    store's arrays are faulty.
     """
     budget = _Budget(most_bytes)
     budget.spend(sum(one.nodes.size for one in group) * SEED_BYTES)
@@ -71,7 +73,11 @@ def grow_flows(plan: FlowPlan, rows: Sequence[Rows], group: Sequence[FlowSeeds],
         picks = []
         for number, block_type in enumerate(plan.block_types):
             budget.spend(layers[-1].nodes[block_type.destination].size * ROW_BYTES)
-            picks.append(_draw(plan, rows[number], layers[-1], group, hop, number, budget))
+            if plan.walk is None:
+                picks.append(_draw(plan, rows[number], layers[-1], group, hop, number, budget))
+            else:
+                picks.append(draw_visits(plan, plan.walk, rows, layers[-1], group, hop, budget.spend))
+                budget.spend(picks[-1].sources.size * EDGE_BYTES)
         if plan.layer_sizes:
             picks = choose_layer(plan, rows, layers[-1], picks, group, hop)
         for number, block_type in enumerate(plan.block_types):
@@ -246,7 +252,7 @@ def _assemble(
         np.concatenate([np.zeros(0, np.int64), *indptr]),
         np.concatenate([np.zeros(0, np.int64), *ids]),
         np.concatenate(times) if times else None,
-        np.concatenate(weights) if plan.layer_sizes and weights else None,
+        np.concatenate(weights) if weights else None,
     )
     kept = np.concatenate([np.zeros(0, np.int64), *positions]) if plan.keep_positions else None
     return GrownFlow(arrays, seeds.epoch, seeds.batch, kept)

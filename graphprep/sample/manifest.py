@@ -72,6 +72,11 @@ class SamplesManifest:
     file_format: str
     shards: tuple[ShardEntry, ...]
 
+    @property
+    def is_walked(self) -> bool:
+        """Return whether edges are visits of random walks."""
+        return bool(self.options.get("sampler") == "random-walk")
+
 
 def parse_manifest(data: bytes, place: str) -> SamplesManifest:
     """Read a manifest. Raises DataError where it is none, or not whole."""

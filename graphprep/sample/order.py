@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from xxhash import xxh3_64, xxh3_64_hexdigest
 from graphprep.derived.store import DerivedStore
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import edge_type_text
-from graphprep.sample.arrays import BlockType
-from graphprep.sample.rows import BlockArrays
+from graphprep.sample.arrays import block_types
+from graphprep.sample.rows import BlockArrays, open_rows
 from graphprep.storage.write.publish import npy_header
 from graphprep.store.files import raw_id_files
 from graphprep.store.items import StoredArray
@@ -21,15 +21,13 @@ from graphprep.store.single import CountingArray, WholeStore
 _STEP = 1 << 18  # rows that are read and hashed at once
 
 
-def describe_store(
-    metadata: GraphMetadata, store: DerivedStore, block_types: Sequence[BlockType], blocks: Sequence[BlockArrays]
-) -> dict[str, Any]:
+def describe_store(metadata: GraphMetadata, store: DerivedStore, direction: str) -> dict[str, Any]:
     """Return what manifests of samples say of their store: names, counts, and the order of nodes and edges.
 
     An order is the xxh3 of those of the arrays' files, were there one partition: where there is one it costs nothing, where
-    there are several a pass over the arrays. ``store`` and ``blocks`` are as they are drawn from.
+    there are several a pass over the arrays. ``store`` has the layout of the direction.
     """
-    rows = dict(zip(reversed([one.number for one in block_types]), reversed(blocks[: len(block_types)]), strict=True))
+    kinds = block_types(metadata.node_types, metadata.edge_types, "out" if direction == "out" else "in")
     return {
         "graph_name": metadata.graph_name,
         "node_type": list(metadata.node_types),
@@ -38,7 +36,7 @@ def describe_store(
         "num_edges_per_type": list(metadata.num_edges_per_type),
         "checksums": [schema.checksum for schema in metadata.edge_schemas],
         "node_order": [_order_of_nodes(store, number) for number in range(len(metadata.node_types))],
-        "edge_order": [_order_of_edges(rows[number]) for number in range(len(metadata.edge_types))],
+        "edge_order": [_order_of_edges(open_rows(store, one, None, None)) for one in kinds],
     }
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from graphprep.edges.order_keys import order_role
 from graphprep.model.errors import UsageError, one_of
 from graphprep.model.export import StoreNeed
@@ -11,12 +14,16 @@ from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.sample import SampleOptions, parse_fanouts, parse_layer_sizes
 from graphprep.model.schema import ColumnSchema, Layout, edge_type_text, path_name
 from graphprep.rewrite.transform.select import Owner, all_owners
-from graphprep.sample.arrays import block_types
-from graphprep.sample.drawn import FlowPlan
+from graphprep.sample.arrays import BlockType, block_types, visit_type
+from graphprep.sample.drawn import FlowPlan, WalkPlan
 from graphprep.sample.rows import layout_of
 from graphprep.store.columns.times import REFUSE, check_rule
 
 _MOST_HOPS = 10_000  # each makes a layer, of as many nodes as the graph has at most
+_MOST_VISITS = 1_000_000  # of the walks of one node
+_METAPATH_FIX = (
+    "name the steps of a traversal, back to where it begins: '~user:buys:item,user:buys:item' (~: against the edges)"
+)
 _LAYOUTS: tuple[Layout, ...] = ("csc", "csr")
 
 
@@ -55,7 +62,7 @@ class SampleAsked:
 
     def need(self, metadata: GraphMetadata) -> StoreNeed:
         """Return what is read of the store."""
-        layouts = {layout_of(one) for one in self.flows.block_types}
+        layouts = {layout_of(one) for one in (*self.flows.block_types, *(self.flows.walk.steps if self.flows.walk else ()))}
         others = layouts - {metadata.primary_layout}
         has_columns = any(one is not None for one in (*self.weights, *self.times))
         has_columns = has_columns or any(not one.owner.is_node for one in self.columns)
@@ -69,6 +76,8 @@ class SampleAsked:
 def plan_sample(metadata: GraphMetadata, options: SampleOptions) -> SampleAsked:
     """Hold options against a store. Raises UsageError."""
     _check(options)
+    if options.sampler == "random-walk":
+        return _plan_walks(metadata, options)
     blocks = block_types(metadata.node_types, metadata.edge_types, options.direction)
     sizes = parse_layer_sizes(options.layer_sizes) if options.layer_sizes else ()
     if options.fanouts:
@@ -97,10 +106,96 @@ def plan_sample(metadata: GraphMetadata, options: SampleOptions) -> SampleAsked:
     return SampleAsked(flows, weights, times, copied, options.missing_time)
 
 
+def _plan_walks(metadata: GraphMetadata, options: SampleOptions) -> SampleAsked:
+    """Plan random walks. Raises UsageError."""
+    steps = _steps(metadata, options.metapath)
+    every, own = parse_fanouts(options.fanouts)
+    if every is None or own or 0 in every:
+        raise UsageError(
+            "--fanouts of random walks are numbers of neighbours, one a hop", fix="write them with commas: 10,5 (-1: all)"
+        )
+    copied = _copied(metadata, options, ())
+    if any(not one.owner.is_node for one in copied):
+        raise UsageError("--copy-column: edges of random walks are none of the store", fix="copy columns of nodes")
+    flows = FlowPlan(
+        node_types=metadata.node_types,
+        num_nodes=metadata.num_nodes_per_type,
+        block_types=(visit_type(metadata.node_types, metadata.node_types[steps[0].destination]),),
+        direction="in",
+        fanouts=tuple((number,) for number in every),
+        seed=options.seed % 2**64,
+        walk=WalkPlan(steps, options.walks, options.walk_length, min(int(options.restart_prob * 2**64), 2**64 - 1)),
+    )
+    nothing = (None,) * len(metadata.edge_types)
+    return SampleAsked(flows, nothing, nothing, copied, options.missing_time)
+
+
+def check_walkers(flows: FlowPlan, types: NDArray[np.int32]) -> None:
+    """Raise UsageError where seeds of these types are no beginnings of walks."""
+    if flows.walk is None:
+        return
+    number = flows.block_types[0].destination
+    others = types[types != number]
+    if others.size:
+        names = flows.node_types[number], flows.node_types[int(others[0])]
+        raise UsageError(
+            "random walks begin at nodes of type {!r}, found seeds of type {!r}".format(*names),
+            fix=f"give seeds of type {names[0]!r}, or another --metapath",
+        )
+
+
+def _steps(metadata: GraphMetadata, metapath: tuple[str, ...]) -> tuple[BlockType, ...]:
+    """Return whose rows a traversal goes over: those of edges by their source, with ``~`` by their destination."""
+    names = list(map(edge_type_text, metadata.edge_types))
+    texts = [one.strip() for text in metapath for one in text.split(",")]
+    if not texts and (len(names) != 1 or len(metadata.node_types) != 1):
+        raise UsageError("random walks over several types need a --metapath", fix=_METAPATH_FIX)
+    known = block_types(metadata.node_types, metadata.edge_types, "both")
+    steps = []
+    for text in texts or names:
+        if text.removeprefix("~") not in names:
+            raise UsageError(f"--metapath: there is no edge type {text.removeprefix('~')!r}", fix=one_of(names))
+        number, along = names.index(text.removeprefix("~")), not text.startswith("~")
+        steps.append(next(one for one in known if one.number == number and one.is_reversed == along))
+    for at, one in enumerate(steps):
+        last = steps[at - 1]  # the first one follows the last one
+        if one.destination != last.source:
+            found = (
+                f"{metadata.node_types[last.source]!r}, and {texts[at]!r} begins at {metadata.node_types[one.destination]!r}"
+            )
+            raise UsageError(f"--metapath: {texts[at - 1]!r} ends at {found}", fix=_METAPATH_FIX)
+    return tuple(steps)
+
+
+def _check_walks(options: SampleOptions) -> None:
+    """Raise UsageError for options that random walks have not, or that only they have."""
+    plain = SampleOptions()
+    if options.sampler != "random-walk":
+        for name in ("walks", "walk_length", "restart_prob", "metapath"):
+            if getattr(options, name) != getattr(plain, name):
+                raise UsageError(
+                    f"--{name.replace('_', '-')} does nothing without random walks", fix="add --sampler random-walk"
+                )
+        return
+    for name in ("full", "layer_sizes", "direction", "replace", "weight_column", "time_column", "seed_times", "add_self_loop"):
+        if getattr(options, name) != getattr(plain, name):
+            flag = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{flag} and --sampler random-walk contradict each other", fix=f"leave {flag} out")
+    for flag, number in (("--walks", options.walks), ("--walk-length", options.walk_length)):
+        if number < 1:
+            raise UsageError(f"{flag} must be 1 or more, found {number}", fix="correct the value")
+    if options.walks * options.walk_length > _MOST_VISITS:
+        found = options.walks * options.walk_length
+        raise UsageError(f"--walks times --walk-length must be {_MOST_VISITS:,} or less, found {found}", fix="lower one")
+    if not 0 <= options.restart_prob <= 1:
+        raise UsageError(f"--restart-prob must lie between 0 and 1, found {options.restart_prob:g}", fix="correct the value")
+
+
 def _check(options: SampleOptions) -> None:
     """Raise UsageError for options that contradict each other or themselves."""
     if not options.seeds:
         raise UsageError("there are no seeds", fix="give --seeds [TYPE=]FILE")
+    _check_walks(options)
     given = [
         flag
         for flag, value in (("--fanouts", options.fanouts), ("--full", options.full), ("--layer-sizes", options.layer_sizes))

@@ -62,6 +62,21 @@ class DrawFlags:
     direction: Annotated[
         Literal["in", "out", "both"], _of_draws("Neighbours from which edges come (in), to which they go (out), or both.")
     ] = "in"
+    sampler: Annotated[
+        Literal["neighbor", "random-walk"],
+        _of_draws("Draw edges, or make edges of what random walks visit most: --fanouts says how many of a node (PinSAGE)."),
+    ] = "neighbor"
+    walks: Annotated[int, _of_draws("random-walk: walks from each node.", metavar="N")] = 10
+    walk_length: Annotated[int, _of_draws("random-walk: traversals of a walk at most.", metavar="N")] = 2
+    restart_prob: Annotated[
+        float, _of_draws("random-walk: chance that a walk ends before each traversal but the first.", metavar="P")
+    ] = 0.5
+    metapath: Annotated[
+        list[str],
+        _of_draws(
+            "random-walk: steps of a traversal; ~ in front goes against the edges.", metavar="SRC:REL:DST,...", default=False
+        ),
+    ] = field(default_factory=list)
     replace: Annotated[bool, _of_draws("Draw with replacement.", "--replace", default=False)] = False
     weight_column: Annotated[
         str | None, _of_draws("Draw edges by this column, in proportion.", metavar="COL", default=False)

@@ -23,7 +23,9 @@ class SampleOptions:
     ``seeds``: files, ``[TYPE=]FILE``, or ``[TYPE=]split:train``; with ``time_column``, ``seed_times`` are files of their times.
     One of three says how far and how many: ``fanouts``, a number for each hop from the seeds on, -1 for all (``15,10,5``, and
     ``src:rel:dst=10,5,5`` for an edge type); ``full``, all of so many hops; ``layer_sizes``, nodes of each type a layer, drawn
-    by ``layer_method``. ``missing_time``: where an edge has no time, ``refuse``, ``drop`` it, or the time that it gets;
+    by ``layer_method``. With the ``sampler`` ``random-walk``, ``fanouts`` are how many neighbours a node has, of those that
+    ``walks`` of at most ``walk_length`` traversals of ``metapath`` visit most often; before each but the first of these, a walk
+    ends with ``restart_prob``. ``missing_time``: where an edge has no time, ``refuse``, ``drop`` it, or the time that it gets;
     ``untimed``: whether edge types without the column are drawn from. ``copy_columns`` are ``[TYPE:]COLUMN``.
     """
 
@@ -33,6 +35,11 @@ class SampleOptions:
     layer_sizes: tuple[str, ...] = ()
     layer_method: LayerMethod = "ladies"
     direction: Direction = "in"
+    sampler: Literal["neighbor", "random-walk"] = "neighbor"
+    walks: int = 10
+    walk_length: int = 2
+    restart_prob: float = 0.5
+    metapath: tuple[str, ...] = ()
     replace: bool = False
     weight_column: str | None = None
     time_column: str | None = None

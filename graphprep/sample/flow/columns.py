@@ -14,7 +14,7 @@ from graphprep.graph.columns import Column
 from graphprep.graph.graph import Graph
 from graphprep.model.export import Side
 from graphprep.model.schema import ColumnSchema
-from graphprep.sample.arrays import FlowArrays
+from graphprep.sample.arrays import WALKED, FlowArrays
 from graphprep.store.columns.cells import Cells
 
 Ints = NDArray[np.int64]
@@ -42,6 +42,8 @@ class ParentColumns:
 
     def schemas(self, side: Side, number: int) -> tuple[ColumnSchema, ...]:
         """See ``FlowColumns``."""
+        if side == "edge" and self.arrays.block_types[number].number == WALKED:
+            return ()
         return self.graph.columns(self._type(side, number))
 
     def values(self, side: Side, number: int, column: ColumnSchema, at: Ints) -> Column:

@@ -12,6 +12,7 @@ from graphprep.graph.clients import as_tensor, read_tensors
 from graphprep.graph.libraries import load_library
 from graphprep.model.errors import UsageError
 from graphprep.model.export import Side
+from graphprep.sample.arrays import WALKED
 from graphprep.sample.flow.columns import FlowRows
 from graphprep.sample.flow.identity import number_nodes
 from graphprep.sample.flow.structure import FlowStructure
@@ -75,7 +76,7 @@ def _make_block(
     for number, edge_type in enumerate(flow.edge_types):
         one = flow.arrays.block_types[number]
         src, dst, eid = flow.block_edges(block, edge_type=number)
-        kept = slice(None) if added_self_loops else flow.edge_mapping[eid] >= 0
+        kept = slice(None) if added_self_loops or one.number == WALKED else flow.edge_mapping[eid] >= 0
         ends = (
             _places(numbers[kind], some[kind], end[kept])
             for kind, some, end in zip((one.source, one.destination), nodes, (src, dst), strict=True)

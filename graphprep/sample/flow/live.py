@@ -22,7 +22,7 @@ from graphprep.sample.flow.node_flow import NodeFlow
 from graphprep.sample.flow.parent import ready_store
 from graphprep.sample.flow.sequence import FlowRange, FlowSequence
 from graphprep.sample.flows import TooLargeError, grow_flows
-from graphprep.sample.plan import SampleAsked, plan_sample
+from graphprep.sample.plan import SampleAsked, check_walkers, plan_sample
 from graphprep.sample.rows import HeldRows
 from graphprep.sample.seeds import Seeds
 
@@ -112,7 +112,9 @@ def neighbor_sampling(
     of_seeds = ("memory",)  # the names of no files
     made = make_options(SampleOptions, options, given, _OF_FILES)
     made = replace(made, seeds=of_seeds, seed_times=() if seed_times is None else of_seeds)
-    return DrawnFlows(graph, plan_sample(graph.metadata, made), wanted, made)
+    asked = plan_sample(graph.metadata, made)
+    check_walkers(asked.flows, wanted.types)
+    return DrawnFlows(graph, asked, wanted, made)
 
 
 def create_full_node_flow(graph: Graph, num_layers: int, seeds: SeedIds | None = None, **given: Any) -> NodeFlow:

@@ -18,7 +18,6 @@ from graphprep.model.protocols import QuietReporter
 from graphprep.model.run_options import RunOptions
 from graphprep.rewrite.run import StoreRun
 from graphprep.rewrite.stored_edges import derive_needs
-from graphprep.sample.command import open_blocks
 from graphprep.sample.order import describe_store, find_difference
 from graphprep.sample.plan import SampleAsked, plan_sample
 from graphprep.storage.faults import display_url
@@ -43,7 +42,7 @@ def describe_graph(graph: Graph, direction: str) -> dict[str, Any]:
     """Return what the manifest of samples of a loaded store would say of it."""
     asked = plan_sample(graph.metadata, SampleOptions(seeds=("memory",), full=1, direction=direction))  # type: ignore[arg-type]
     with ready_store(graph, asked, RunOptions()) as (store, _):
-        return describe_store(graph.metadata, store, asked.flows.block_types, open_blocks(asked, store))
+        return describe_store(graph.metadata, store, direction)
 
 
 def check_parent(stated: Mapping[str, Any], graph: Graph, direction: str) -> None:

@@ -13,6 +13,7 @@ from graphprep.graph.clients import as_tensor, read_tensors
 from graphprep.graph.libraries import load_library
 from graphprep.model.export import Side
 from graphprep.model.schema import edge_type_text
+from graphprep.sample.arrays import WALKED
 from graphprep.sample.flow.columns import FlowRows
 from graphprep.sample.flow.identity import number_nodes
 from graphprep.sample.flow.structure import FlowStructure
@@ -98,7 +99,7 @@ def _unite(flow: FlowStructure, added_self_loops: bool) -> tuple[list[_Nodes], l
         for number, one in enumerate(flow.arrays.block_types):
             src, dst, ids = flow.block_edges(block, edge_type=number)
             wanted = nodes[one.destination].at(dst) >= fresh[one.destination]
-            if not added_self_loops:
+            if not added_self_loops and one.number != WALKED:
                 wanted &= flow.edge_mapping[ids] >= 0
             kept.append((src[wanted], dst[wanted], ids[wanted]))
             sources[one.source].append(src[wanted])

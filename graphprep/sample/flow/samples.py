@@ -17,7 +17,7 @@ from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.schema import ColumnSchema, edge_type_path, path_name
 from graphprep.model.shown.results import Card, Showable
 from graphprep.model.shown.texts import count
-from graphprep.sample.arrays import block_types
+from graphprep.sample.arrays import block_types, visit_type
 from graphprep.sample.flow.node_flow import NodeFlow
 from graphprep.sample.flow.parent import check_parent
 from graphprep.sample.flow.sequence import FlowSequence
@@ -108,6 +108,7 @@ class SampleFiles:
         """Return what all flows have in common."""
         manifest = self.manifest
         known = block_types(manifest.node_types, manifest.edge_types, manifest.direction)
+        known += tuple(visit_type(manifest.node_types, name) for name in manifest.node_types if manifest.is_walked)
         wanted = [next(one for one in known if (one.edge_type, one.is_reversed) == name) for name in manifest.block_types]
         folders = {f"nodes/{path_name(name)}/": ("node", number) for number, name in enumerate(manifest.node_types)}
         for number, one in enumerate(wanted):
