@@ -86,8 +86,9 @@ class GraphFlags:
     feature_dtype: Annotated[
         list[str],
         _of_graph(
-            "Write a column with this dtype, such as feat=float16; NAME may be TYPE:COLUMN. May be repeated.",
-            metavar="NAME=DTYPE",
+            "Write a column with this dtype, such as feat=float16, or without NAME all features; NAME may be TYPE:COLUMN. "
+            "May be repeated.",
+            metavar="[NAME=]DTYPE",
         ),
     ] = field(default_factory=list)
     densify: Annotated[
@@ -264,7 +265,7 @@ def make_options(
     del given["feature_dtype"]
     return ExportOptions(
         target_options=target.to_mapping(),
-        feature_dtypes=parse_pairs("--feature-dtype", graph.feature_dtype),
+        feature_dtypes=parse_pairs("--feature-dtype", [one if "=" in one else f"*={one}" for one in graph.feature_dtype]),
         drop_columns=given.pop("drop_column"),
         run=run.to_options(storage),
         **given,

@@ -17,6 +17,7 @@ from graphprep.exporters.registry import make_exporter
 from graphprep.exporters.view.exported_columns import ExportedColumns, choose_columns, without_columns
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.ids import TrainerIds
+from graphprep.exporters.view.missing import tell_missing
 from graphprep.exporters.view.missing_times import MissingTimes, find_missing_times
 from graphprep.model.errors import StorageError, UsageError
 from graphprep.model.export import ExportOptions, ExportPlan, ExportSummary, MessageEdges, StoreNeed
@@ -89,10 +90,10 @@ def export(
         run.follow(folder)
         graph = StoredGraph(ready, ids, columns, room, run.reporter)
         folder.twins = TwinFinder.of(source, run.storage) if options.link else None
-        dropped = (*left_out, *(one.text for one in plan.unsupported))
+        dropped = (*left_out, *(one.text for one in (*plan.left_out, *plan.unsupported)))
         made = replace(plan, need=need, notes=(*plan.notes, *shapes.notes, *times.notes))
         notes = [*_write(graph, exporter, made, dropped, folder), *_tell_held_out(graph, exporter, made)]
-        notes += _tell_negatives(graph, exporter)
+        notes += [*_tell_negatives(graph, exporter), *tell_missing(graph, made)]
         folder.publish()
         return _summary(run, source, graph, exporter, made, folder, dropped, notes)
 
@@ -224,9 +225,7 @@ def _tell_negatives(graph: StoredGraph, exporter: Exporter) -> Iterator[str]:
 
 def exported_columns(metadata: GraphMetadata, exporter: Exporter, plan: ExportPlan, options: ExportOptions) -> ExportedColumns:
     """Return the columns that are written. Raises UsageError where others would be lost unasked."""
-    return choose_columns(
-        metadata, plan.unsupported, options.feature_dtypes, target=exporter.name, drop=options.drop_unsupported
-    )
+    return choose_columns(metadata, plan, options.feature_dtypes, target=exporter.name, drop=options.drop_unsupported)
 
 
 def _write(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, dropped: Sequence[str], folder: FolderOutput) -> list[str]:

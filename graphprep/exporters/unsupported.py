@@ -9,7 +9,8 @@ import numpy as np
 from graphprep.model.export import Side, Unsupported
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema
-from graphprep.store.columns.trainers import KINDS, all_types
+from graphprep.store.columns.features import KINDS
+from graphprep.store.columns.trainers import all_types
 
 WhyNot = Callable[[Side, ColumnSchema], str | None]
 

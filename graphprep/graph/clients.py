@@ -32,9 +32,11 @@ from graphprep.store.columns.trainers import (
     check_pyg_nodes,
     check_wanted,
     dgl_attributes,
+    feature_names,
     is_homo,
     pyg_attributes,
     pyg_sparse,
+    trainer_columns,
     why_not_pyg,
 )
 
@@ -154,8 +156,13 @@ def _pyg_attributes(graph: GraphQueries, features: Sequence[str], *, homo: bool)
         for side, name, columns in all_types(graph.metadata)
     ]
     check_wanted(features, [(name, columns) for _, name, columns in types])
-    found = [(name, pyg_attributes(side, name, columns, features)) for side, name, columns in types]
-    sparse = [pyg_sparse(side, name, columns, features) for side, name, columns in all_types(graph.metadata)]
+    chosen = [feature_names(name, columns, features, graph.node_types) for _, name, columns in types]
+    found = [
+        (name, pyg_attributes(side, trainer_columns(columns, some), some))
+        for (side, name, columns), some in zip(types, chosen, strict=True)
+    ]
+    every = all_types(graph.metadata)
+    sparse = [pyg_sparse(side, columns, some) for (side, _, columns), some in zip(every, chosen, strict=True)]
     check_pyg_names([(name, [*some, *more]) for (name, some), more in zip(found, sparse, strict=True)], homo=homo)
     return _by_side(graph, [some for _, some in found])
 
@@ -166,7 +173,9 @@ def _sparse_tensors(
     """Return the sparse columns of a type as sparse tensors; ``order``: the row that stands in each place."""
     side: Side = "node" if isinstance(type_, str) else "edge"
     name, rows, found = type_ if isinstance(type_, str) else edge_type_text(type_), _LoadedRows(graph, type_, order), {}
-    for one in pyg_sparse(side, name, graph.columns(type_), features):
+    stored = graph.columns(type_)
+    chosen = feature_names(name, [one for one in stored if not why_not_pyg(one)], features, graph.node_types)
+    for one in pyg_sparse(side, trainer_columns(stored, chosen), chosen):
         column = graph.column(type_, one.column.name)
         assert isinstance(column, SparseColumn)
         column = column if order is None else column[order]

@@ -64,6 +64,9 @@ class ExportPlan:
 
     ``in_order``: the nodes of a reordered store are to be numbered in its order, unless ``--ids`` says otherwise.
     ``hands_times``: a sampler may draw by the times of edges, so that none of these may be missing.
+    ``left_out`` are columns that are left out unasked, and told. ``features`` names, for each type with a feature matrix, the
+    columns that stand in it, side by side. ``dtypes``: with ``trainer``, floats and features are float32 and whole labels
+    int64, unless users ask for other dtypes; with ``labels``, whole labels are int64; all else is as it is in the store.
     """
 
     need: StoreNeed
@@ -71,6 +74,9 @@ class ExportPlan:
     notes: tuple[str, ...] = ()
     in_order: bool = False
     hands_times: bool = False
+    left_out: tuple[Unsupported, ...] = ()
+    features: Mapping[tuple[Side, str], tuple[str, ...]] = field(default_factory=dict)
+    dtypes: Literal["stored", "labels", "trainer"] = "stored"
 
 
 @dataclass(frozen=True)
@@ -79,10 +85,10 @@ class ExportOptions:
 
     ``target_options`` are the exporter's own fields, as given. ``ids``: what trainers see of nodes. ``partitions``,
     ``partition_by`` and ``seed``: another partitioning on the way. ``feature_dtypes`` maps a column (``name``, or
-    ``type:name``) to the dtype in which it is written. ``drop_columns`` (named likewise) are left out, the sparse columns of
-    ``densify`` are written as dense ones, ``drop_unsupported`` leaves out what the target does not support. ``message_edges``:
-    the edges of a split that messages pass over, so that the graph has them; None: as the target has it. ``missing_time``: of
-    edges without a time, where samplers draw by it: ``refuse``, ``drop`` them, or the time that they get.
+    ``type:name``; ``*``: all features) to the dtype in which it is written. ``drop_columns`` (named likewise) are left out, the
+    sparse columns of ``densify`` are written as dense ones, ``drop_unsupported`` leaves out what the target does not support.
+    ``message_edges``: the edges of a split that messages pass over, so that the graph has them; None: as the target has it.
+    ``missing_time``: of edges without a time, where samplers draw by it: ``refuse``, ``drop`` them, or the time that they get.
     ``link`` lets arrays of the store that the target takes as they are be hard links where OUT is on the same disk.
     """
 

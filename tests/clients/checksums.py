@@ -42,6 +42,10 @@ class Rows:
         columns = {name: values.astype(dtypes.get(name, values.dtype)) for name, values in self.columns.items()}
         return Rows(self.ids, self.dst, self.edge_ids, columns)
 
+    def trained(self) -> Rows:
+        """Return the rows as trainers get them: floats are float32."""
+        return self.cast({name: np.float32 for name, values in self.columns.items() if values.dtype.kind == "f"})
+
 
 def checksum(name: str | EdgeType, rows: Rows) -> str:
     """Return 16 hex digits of a type's name and its rows in any order: the sum of the rows' hashes.

@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import graphprep
 
 NAN = float("nan")
@@ -78,25 +80,24 @@ def _write(folder: Path, name: str) -> Path:
 
 
 _TRUE, _FALSE = True, False
+# Users 1 and 4, and edges 4, lack a label: they are in no part.
 _USER_MASKS = {
-    "train_mask": ("bool", [_TRUE, _FALSE, _FALSE, _FALSE, _TRUE]),
-    "val_mask": ("bool", [_FALSE, _TRUE, _FALSE, _FALSE, _FALSE]),
+    "train_mask": ("bool", [_TRUE, _FALSE, _FALSE, _FALSE, _FALSE]),
+    "val_mask": ("bool", [_FALSE, _FALSE, _FALSE, _FALSE, _FALSE]),
     "test_mask": ("bool", [_FALSE, _FALSE, _FALSE, _TRUE, _FALSE]),
 }
 _EDGE_MASKS = {
-    "train_mask": ("bool", [_TRUE, _FALSE, _FALSE, _FALSE, _TRUE, _FALSE]),
+    "train_mask": ("bool", [_TRUE, _FALSE, _FALSE, _FALSE, _FALSE, _FALSE]),
     "val_mask": ("bool", [_FALSE, _FALSE, _FALSE, _TRUE, _FALSE, _FALSE]),
     "test_mask": ("bool", [_FALSE, _FALSE, _TRUE, _FALSE, _FALSE, _FALSE]),
 }
 _AGE_PRESENT = ("bool", [_TRUE, _TRUE, _FALSE, _TRUE, _FALSE])
+_LEVEL, _BIG, _NEW = [7, 0, 65535, 9, 8], [2**63 - 1, 1, 2, 3, 4], [_TRUE, _FALSE, _FALSE, _TRUE, _FALSE]
 _USER = {
-    "level": ("int32", [7, 0, 65535, 9, 8]),
     "level_present": ("bool", [_TRUE, _FALSE, _TRUE, _TRUE, _TRUE]),
-    "big": ("int64", [2**63 - 1, 1, 2, 3, 4]),
-    "new": ("bool", [_TRUE, _FALSE, _FALSE, _TRUE, _FALSE]),
     "new_present": ("bool", [_TRUE, _FALSE, _TRUE, _TRUE, _TRUE]),
     "age_present": _AGE_PRESENT,
-    "score": ("float64", [0.5, NAN, 1.5, 2.5, 3.5]),
+    "score": ("float32", [0.5, NAN, 1.5, 2.5, 3.5]),
     **_USER_MASKS,
 }
 _COUNTRY = ("int64", [1, 0, -1, 1, -1])  # DE is 0, UK is 1
@@ -108,12 +109,18 @@ _PRICE_PRESENT = ("bool", [_TRUE, _FALSE])
 
 PYG: dict[Any, dict[str, tuple[str, list[Any]]]] = {
     "user": {
-        "x": ("float32", [[*feat, age or 0.0] for feat, age in zip(_FEAT, _AGE, strict=True)]),
+        "x": (
+            "float32",
+            [
+                [*feat, age or 0.0, level, float(np.float32(big)), float(new)]
+                for feat, age, level, big, new in zip(_FEAT, _AGE, _LEVEL, _BIG, _NEW, strict=True)
+            ],
+        ),
         "y": _COUNTRY,
         "seed_mask": _SEEDS,
         **_USER,
     },
-    "item": {"x": ("int32", [[5], [0]]), "price_present": _PRICE_PRESENT},
+    "item": {"x": ("float32", [[5], [0]]), "price_present": _PRICE_PRESENT},
     BUYS: {
         "edge_attr": ("float32", [[one] for one in _RATE]),
         "edge_rate_present": _RATE_PRESENT,
@@ -127,6 +134,9 @@ DGL: dict[Any, dict[str, tuple[str, list[Any]]]] = {
     "user": {
         "feat": ("float32", _FEAT),
         "age": ("float32", [age or 0.0 for age in _AGE]),
+        "level": ("int32", _LEVEL),
+        "big": ("int64", _BIG),
+        "new": ("bool", _NEW),
         "country": _COUNTRY,
         "country_present": ("bool", [_TRUE, _TRUE, _FALSE, _TRUE, _FALSE]),
         "score_present": ("bool", [_TRUE, _FALSE, _TRUE, _TRUE, _TRUE]),

@@ -105,13 +105,13 @@ def test_partitions_hold_the_graph(name, layout, assign, tmp_path):
         if not graph.edges[edge_type].src:
             columns = [key for key in columns if key == "weight"]
         found = client.edges(edge_type, columns, assign == "by_src")
-        assert checksum(edge_type, found) == checksum(edge_type, store_edges(store, edge_type).only(columns))
-        assert checksum(edge_type, found) == checksum(edge_type, graph_edges(graph, edge_type).only(columns))
+        assert checksum(edge_type, found) == checksum(edge_type, store_edges(store, edge_type).only(columns).trained())
+        assert checksum(edge_type, found) == checksum(edge_type, graph_edges(graph, edge_type).only(columns).trained())
     for node_type, some in graph.nodes.items():
         columns = ["feat"] if "feat" in some.columns and some.ids else []
         found = client.nodes(node_type)
-        assert checksum(node_type, found) == checksum(node_type, store_nodes(store, node_type).only(columns))
-        assert checksum(node_type, found) == checksum(node_type, graph_nodes(graph, node_type).only(columns))
+        assert checksum(node_type, found) == checksum(node_type, store_nodes(store, node_type).only(columns).trained())
+        assert checksum(node_type, found) == checksum(node_type, graph_nodes(graph, node_type).only(columns).trained())
 
 
 @pytest.mark.parametrize("graph_class", ["homo", "hetero"])

@@ -111,8 +111,9 @@ def test_features_are_those_that_are_named(features, tmp_path):
 def test_what_is_missing_is_no_class_and_no_value(options, tmp_path):
     store = make_gaps(tmp_path, **options)
     data, file = graphprep.load(str(store)).to_pyg(), exported(store, tmp_path / "out", message_edges="all")
-    for part, edges in (("train", [0, 4]), ("val", [3]), ("test", [2])):  # sets of the edges of a split are of files alone
-        sets = {name: file[BUYS].pop(f"{part}_edge_label{name}").tolist() for name in ("", "_id", "_index", "_time")}
+    found = torch.load(tmp_path / "out/edge_sets.pt")[BUYS]
+    for part, edges in (("train", [0]), ("val", [3]), ("test", [2])):  # sets of the edges of a split are of files alone
+        sets = {name: found.pop(f"{part}_edge_label{name}").tolist() for name in ("", "_id", "_index", "_time")}
         assert sets["_id"] == edges
         assert sets["_index"] == [[ends[edge] for edge in edges] for ends in (SRC, DST)]
         assert (sets["_time"], sets[""]) == ([AT[edge] for edge in edges], [[0, -1, 2, 1, -1, 0][edge] for edge in edges])
@@ -143,7 +144,11 @@ def test_a_store_is_not_written_to(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "features", "message"),
     [
-        ({"x": np.array([1, 2]), "feat": np.zeros((2, 3), np.float32)}, (), "type 'n' has a column 'x', a name that PyG or"),
+        (
+            {"x": np.array([1, 2]), "feat": np.zeros((2, 3), np.float32)},
+            ("feat",),
+            "type 'n' has a column 'x', a name that PyG or",
+        ),
         ({"feat": np.zeros((2, 3), np.float32)}, ("no",), "there is no feature 'no'\n  fix: use some of feat"),
     ],
 )

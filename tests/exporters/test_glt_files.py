@@ -158,23 +158,26 @@ def test_features_are_written_in_chunks(tmp_path):
 
 
 def test_columns_side_by_side(tmp_path):
-    """Floats make the features; others are named where they would be lost, or asked for."""
+    """Numbers make the features, and no IDs; these are left out and told, or taken where they are asked for."""
     columns = {
         "a": np.array([[0.5, 1.5], [2.5, 3.5], [4.5, 5.5]], np.float16),
-        "k": np.array([7, 8, 9]),
-        "b": np.array([0.25, 0.5, 0.75], np.float32),
+        "k_id": np.array([7, 8, 9]),
+        "b": np.array([0.25, 0.5, 0.75], np.float64),
+        "age": np.array([1, 2, 3]),
     }
     graph = small()
     graph = Graph({"n": Nodes([0, 1, 2], columns)}, graph.edges, {})
     store = make_store(graph, tmp_path)
-    with pytest.raises(UsageError, match="node column n 'k': a type has one feature matrix, of floats"):
-        export(store, tmp_path / "one")
-    summary = export(store, tmp_path / "one", drop_unsupported=True)
-    assert "node type 'n': its features are a, b, side by side" in summary.notes
+    summary = export(store, tmp_path / "one")
+    assert summary.notes[0] == (
+        "node type 'n': its features are a, b, age, side by side; left out: k_id (it is named like an ID or key); "
+        "features=a,b,age,k_id takes them in"
+    )
+    assert summary.dropped == ("node column n 'k_id': it is named like an ID or key",)
     [found] = chunks(tmp_path / "one/part0/node_feat/feats.pkl")
     assert found.dtype == np.float32
-    assert found.tolist() == [[0.5, 1.5, 0.25], [2.5, 3.5, 0.5], [4.5, 5.5, 0.75]]
-    export(store, tmp_path / "two", features="n:k")
+    assert found.tolist() == [[0.5, 1.5, 0.25, 1], [2.5, 3.5, 0.5, 2], [4.5, 5.5, 0.75, 3]]
+    export(store, tmp_path / "two", features="n:k_id", feature_dtypes={"k_id": "int64"})
     [found] = chunks(tmp_path / "two/part0/node_feat/feats.pkl")
     assert (found.dtype, found.tolist()) == (np.int64, [[7], [8], [9]])
     export(store, tmp_path / "three", features="b,a")

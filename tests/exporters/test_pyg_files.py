@@ -70,13 +70,12 @@ def small(**options):
 
 
 NODES = {
-    "x": [[0, 0.5], [1, 1.5], [2, 2.5]],
+    "x": [[0, 0.5, 7], [1, 1.5, 8], [2, 2.5, 9]],
     "y": [3, -1, 4],
     "train_mask": [True, False, False],
     "val_mask": [False, False, False],
-    "test_mask": [False, True, False],
+    "test_mask": [False, False, False],  # the second node, which has no label, is in no part
     "seed_mask": [False, False, True],
-    "k": [7, 8, 9],
 }
 EDGES = {"edge_id": [2, 0, 3, 1], "edge_weight": [2.5, 0.5, 3.5, 1.5], "edge_time": [2, 4, 1, 3]}
 
@@ -88,7 +87,7 @@ def test_one_file_holds_all(tmp_path):
     found = tensors(out / "data.pt")
     assert plain(found) == {"num_nodes": 3, **NODES, "edge_index": [[2, 0, 0, 0], [0, 1, 1, 2]], **EDGES}
     dtypes = {name: values.dtype.name for name, values in found.items() if name != "num_nodes"}
-    assert (dtypes["x"], dtypes["y"], dtypes["test_mask"], dtypes["k"]) == ("float32", "int64", "bool", "int32")
+    assert (dtypes["x"], dtypes["y"], dtypes["test_mask"]) == ("float32", "int64", "bool")
     assert {dtypes["edge_index"], dtypes["edge_id"], dtypes["edge_time"]} == {"int64"}
     assert any("convert with --neighbor-order time" in note for note in summary.notes)
 
@@ -188,7 +187,7 @@ def test_names_that_are_taken_are_refused(name, tmp_path):
     columns = {**graph.nodes["n"].columns, name: np.array([1, 2, 3])}
     graph = Graph({"n": Nodes([0, 1, 2], columns, "y", "part")}, graph.edges)
     with pytest.raises(UsageError, match=f"type 'n' has a column '{name}', a name that PyG or another column has"):
-        export(make_store(graph, tmp_path), tmp_path / "out")
+        export(make_store(graph, tmp_path), tmp_path / "out", features="feat")
 
 
 def test_what_pyg_cannot_hold_is_named(tmp_path):
@@ -196,9 +195,10 @@ def test_what_pyg_cannot_hold_is_named(tmp_path):
     store = make_store(Graph({"n": nodes}, {("n", "to", "n"): Edges([0], [1])}), tmp_path)
     with pytest.raises(UsageError) as caught:
         export(store, tmp_path / "out")
-    assert "node column n 'name': PyG takes numbers only, and it holds texts or bytes" in str(caught.value)
     assert "node column n '_k': PyG keeps names that begin with '_' to itself" in str(caught.value)
-    export(store, tmp_path / "out", drop_unsupported=True)
+    assert "'name'" not in str(caught.value)
+    summary = export(store, tmp_path / "out", drop_columns=["_k"])
+    assert summary.dropped[1:] == ("node column n 'name': PyG takes numbers only, and it holds texts or bytes",)
     assert plain(tensors(tmp_path / "out" / "data.pt")) == {"num_nodes": 2, "edge_index": [[0], [1]], "edge_id": [0]}
 
 
@@ -206,6 +206,7 @@ def test_one_file_wants_nodes_in_the_order_of_ids(tmp_path):
     store = make_store(GRAPHS["homogeneous"](), tmp_path)
     graphprep.reorder(str(store), str(tmp_path / "hot"), by="in-degree")
     with pytest.raises(UsageError, match="form data needs nodes in the order of their IDs"):
-        export(tmp_path / "hot", tmp_path / "out")
-    export(tmp_path / "hot", tmp_path / "out", ids="typed")
+        export(tmp_path / "hot", tmp_path / "out", ids="raw")
+    summary = export(tmp_path / "hot", tmp_path / "out")
+    assert any("nodes go by typed IDs; id_map/paper.npy has the raw ones" in note for note in summary.notes)
     assert (np.diff(tensors(tmp_path / "out/data.pt")["edge_index"][1]) >= 0).all()

@@ -27,6 +27,7 @@ from graphprep.model.schema import ColumnSchema, edge_type_path, path_name
 from graphprep.storage.read.arrow_arrays import arrow_array
 from graphprep.storage.write.outputs import FolderOutput
 from graphprep.store.columns.cells import Cells
+from graphprep.store.columns.trainers import labels_of
 from graphprep.store.items import StoredItems
 
 Blocks = dict[str, dict[str, object]]  # of a type's columns, by name
@@ -63,7 +64,7 @@ class ChunkedExporter:
             raise UsageError(f"dgl-chunked: chunks must be 1 or more, found {self.chunks}", fix="correct the option")
         check_names(metadata, _why_not, _names)
         need = StoreNeed(edge_columns="input", input_order=True)
-        return ExportPlan(need, list_unsupported(metadata, _why_not), tuple(_notes(metadata)))
+        return ExportPlan(need, list_unsupported(metadata, _why_not), tuple(_notes(metadata)), dtypes="labels")
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """Write the files, then their list."""
@@ -135,7 +136,7 @@ class _ChunkWriter:
             if column.kind != "dense":
                 blocks[column.name] = self._write_cells(folder, runs, column, borders)
                 continue
-            features = features_of([column], exact=True)
+            features = features_of([column], exact=True, labels=labels_of(columns))
             if column.role == "split" and not self._options.masks:
                 features = [Feature(column.name, column, is_exact=True)]
             for feature in features:

@@ -17,21 +17,23 @@ from graphprep.model.errors import UsageError
 from graphprep.model.export import Side, Unsupported
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeType
-from graphprep.store.columns.torch_rows import WIDER, equals, fit, read_present
-from graphprep.store.columns.trainers import MASKS
+from graphprep.store.columns.torch_rows import WIDER, fit, in_part, read_labels, read_present
+from graphprep.store.columns.trainers import MASKS, labels_of
 
 
 @dataclass(frozen=True)
 class Feature:
     """A tensor that is made of a column: its values, who has it, or which rows are in a part of a split.
 
-    ``is_exact``: in the column's own dtype, else bool becomes uint8, and there is no unsigned one beyond that.
+    ``is_exact``: in the column's own dtype, else bool becomes uint8, and there is no unsigned one beyond that. Rows that lack
+    one of the ``labels`` are in no part of a split.
     """
 
     name: str
     column: ColumnSchema
     what: Literal["values", "present"] | int = "values"
     is_exact: bool = False
+    labels: tuple[ColumnSchema, ...] = ()
 
     @property
     def dtype(self) -> str:
@@ -55,21 +57,26 @@ class Feature:
         if self.what == "present":
             return read_present(rows, self.column, low, high).astype(self.dtype, copy=False)
         if self.what != "values":
-            return equals(rows, self.column, self.what, low, high).astype(self.dtype, copy=False)
+            return in_part(rows, self.column, self.what, self.labels, low, high).astype(self.dtype, copy=False)
+        if self.column.role == "label":
+            return np.ascontiguousarray(read_labels(rows, self.column, low, high).astype(self.dtype, copy=False))
         values = fit(rows.cells(self.column, low, high).values, self.dtype, self.column.name, low)
         return np.ascontiguousarray(values).reshape(high - low, *self.item_shape)
 
 
-def features_of(columns: Sequence[ColumnSchema], *, masks: bool = True, exact: bool = False) -> list[Feature]:
+def features_of(
+    columns: Sequence[ColumnSchema], *, masks: bool = True, exact: bool = False, labels: tuple[ColumnSchema, ...] = ()
+) -> list[Feature]:
     """Return the tensors of a type's dense columns.
 
     Each by its name, with ``<name>_present`` beside where rows may lack it; a split as its masks, unless these are not wanted.
-    ``exact``: names and dtypes are those of the columns.
+    ``exact``: names and dtypes are those of the columns. ``labels`` are those of the type, by default the ones among columns.
     """
     found: list[Feature] = []
+    labels = labels or labels_of(columns)
     for column in columns:
         if column.role == "split":
-            found += [Feature(name, column, part, exact) for part, name in enumerate(MASKS)] if masks else []
+            found += [Feature(name, column, part, exact, labels) for part, name in enumerate(MASKS)] if masks else []
             continue
         stem = column.name if exact else dgl_name(column.name)
         found.append(Feature(stem, column, is_exact=exact))

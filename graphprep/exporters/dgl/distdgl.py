@@ -81,7 +81,7 @@ class DistDglExporter:
         if self.halo_hops < 1:
             raise UsageError(f"distdgl: halo_hops must be 1 or more, found {self.halo_hops}", fix="correct the option")
         need = StoreNeed(layouts=("csc",), edge_columns="csc", split_edges=True)
-        return ExportPlan(need, find_unsupported(metadata), plan_notes(metadata))
+        return ExportPlan(need, find_unsupported(metadata), plan_notes(metadata), dtypes="trainer")
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """Write ``part<i>/`` for every partition, then the partition config."""

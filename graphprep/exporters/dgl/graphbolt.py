@@ -84,7 +84,7 @@ class GraphBoltExporter:
             # One partition is by raw ID whatever the method; a store that has this one already would stay as it is.
             need = replace(need, num_parts=1, partition_by="hash" if metadata.partition_by == "range" else "range")
         notes = plan_notes(metadata) if self.opened_as else (*plan_notes(metadata), _IS_REMOVED)
-        return ExportPlan(need, find_unsupported(metadata), notes, hands_times=True)
+        return ExportPlan(need, find_unsupported(metadata), notes, hands_times=True, dtypes="trainer")
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """Write the graph, features and sets, then their list."""

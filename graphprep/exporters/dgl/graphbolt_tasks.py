@@ -19,6 +19,7 @@ from graphprep.exporters.view.negatives import Negatives
 from graphprep.model.export import Side
 from graphprep.model.schema import ColumnSchema, edge_type_path, path_name
 from graphprep.storage.write.outputs import FolderOutput
+from graphprep.store.columns.torch_rows import has_label
 from graphprep.store.items import StoredItems
 
 Ints = NDArray[np.int64]
@@ -81,8 +82,8 @@ class _Set:
         for run, rows in enumerate(self.owner.runs):
             for low, high in rows.slices(_ROW_BYTES):
                 chosen = Feature("", split, self.part).read(rows, low, high) != 0
-                present = None if self.label is None else rows.present(self.label, low, high)
-                yield run, low, high, chosen, chosen if present is None else chosen & present
+                kept = chosen if self.label is None else chosen & has_label(rows, self.label, low, high)
+                yield run, low, high, chosen, kept
 
 
 @dataclass(frozen=True)

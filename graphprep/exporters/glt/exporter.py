@@ -39,7 +39,16 @@ from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed, Un
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, Layout
 from graphprep.storage.write.outputs import FolderOutput
-from graphprep.store.columns.trainers import KINDS, all_types, check_wanted, choose_features, is_homo, is_number
+from graphprep.store.columns.features import KINDS, can_be_feature, is_number, why_no_feature
+from graphprep.store.columns.trainers import (
+    all_types,
+    check_wanted,
+    feature_names,
+    is_homo,
+    labels_of,
+    named,
+    tell_features,
+)
 
 SPLITS = ("train", "val", "test")  # the parts 0, 1, 2 of a split
 
@@ -75,7 +84,8 @@ class GltExporter:
     ] = "auto"
     graph_class: GraphClass = "auto"
     features: Annotated[
-        tuple[str, ...], "columns that make the feature matrices: COL or TYPE:COL; else all floats, or all whole numbers"
+        tuple[str, ...],
+        "columns that make the feature matrices: COL or TYPE:COL; else all numbers but IDs, keys, codes, times and labels",
     ] = ()
     cache_ratio: Annotated[
         float,
@@ -108,18 +118,31 @@ class GltExporter:
         ]
         check_wanted(self.features, ((name, columns) for _, name, columns in sides))
         unsupported: list[Unsupported] = []
+        left_out: list[Unsupported] = []
         notes: list[str] = []
+        features: dict[tuple[Side, str], tuple[str, ...]] = {}
         for side, name, columns in sides:
-            chosen = choose_features(name, columns, self.features)
-            unsupported += _find_unsupported(side, name, columns, chosen, by_choice=bool(self.features))
-            if len(chosen) > 1:
-                listed = ", ".join(column.name for column in chosen)
-                notes.append(f"{side} type {name!r}: its features are {listed}, side by side")
+            chosen = features[side, name] = feature_names(name, columns, self.features, metadata.node_types)
+            unsupported += _find_unsupported(side, name, columns)
+            others = [
+                one for one in columns if can_be_feature(one) and one.role in (None, "created") and one.name not in chosen
+            ]
+            left_out += [Unsupported(side, name, one.name, _why_left_out(one, metadata.node_types)) for one in others]
+            if note := tell_features(side, name, columns, chosen, metadata.node_types):
+                notes.append(note)
         layout = self.stored_layout
         by_degree = self.cache_ratio and not self.cache_scores
         layouts: tuple[Layout, ...] = (layout, "csc") if by_degree else (layout,)
         need = StoreNeed(layouts=tuple(dict.fromkeys(layouts)), edge_columns=layout, split_edges=True)
-        return ExportPlan(need, tuple(unsupported), tuple(notes), in_order=True)
+        return ExportPlan(
+            need,
+            tuple(unsupported),
+            tuple(notes),
+            in_order=True,
+            left_out=tuple(left_out),
+            features=features,
+            dtypes="trainer",
+        )
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter.export``."""
@@ -146,10 +169,8 @@ class GltExporter:
             check_file_names(metadata, "GLT")
 
 
-def _find_unsupported(
-    side: Side, name: str, columns: Sequence[ColumnSchema], chosen: Sequence[ColumnSchema], *, by_choice: bool
-) -> Iterator[Unsupported]:
-    """Find the columns that no file holds. Features that ``by_choice`` are not among those named were left out knowingly."""
+def _find_unsupported(side: Side, name: str, columns: Sequence[ColumnSchema]) -> Iterator[Unsupported]:
+    """Find the columns that no file can hold."""
     labels = 0
     for column in columns:
         reason = ""
@@ -158,15 +179,14 @@ def _find_unsupported(
         elif column.role == "label" and side == "node" and is_number(column):
             labels += 1
             reason = "GLT has one label a type" if labels > 1 else ""
-        elif column.role is None:
-            left_out = column not in chosen and not (by_choice and is_number(column))
-            reason = (
-                "a type has one feature matrix, of floats; the option features names what it is to hold" if left_out else ""
-            )
-        elif column.role not in (("split", "seeds") if side == "node" else ("split", "weight")):
+        elif column.role not in (None, "created", *(("split", "seeds") if side == "node" else ("split", "weight"))):
             reason = f"GLT has no {column.role} of {side}s"
         if reason:
             yield Unsupported(side, name, column.name, reason)
+
+
+def _why_left_out(column: ColumnSchema, node_types: Sequence[str]) -> str:
+    return why_no_feature(column, node_types) or "it is none of those that the option features names"
 
 
 class GltFolder:
@@ -202,6 +222,10 @@ class GltFolder:
         """Return the folder of a type inside another."""
         return stem if self._is_homo else f"{stem}/{name}"
 
+    def _chosen(self, name: str, columns: Sequence[ColumnSchema], stored: Sequence[ColumnSchema]) -> tuple[ColumnSchema, ...]:
+        """Return the columns of a type's feature matrix, with the dtypes in which they are written."""
+        return named(columns, feature_names(name, stored, self._options.features, self._metadata.node_types))
+
     # ------------------------------------------------------------------------------------------ nodes
 
     def _write_nodes(self, number: int) -> None:
@@ -209,7 +233,7 @@ class GltFolder:
         write_pt(self._out, f"{self._folder('node_pb', name)}.pt", node_book(graph, number))
         columns = graph.node_columns(number)
         stored = self._metadata.node_schemas[number].columns
-        chosen = choose_features(name, columns, self._options.features, stored)
+        chosen = self._chosen(name, columns, stored)
         if chosen and self._metadata.num_nodes_per_type[number]:
             matrix = FeatureMatrix(chosen, self._options.bfloat16)
             self._tell_dtype("node", name, matrix, stored)
@@ -226,14 +250,16 @@ class GltFolder:
             if column.role == "label":
                 write_pt(self._out, f"label/{'label' if self._is_homo else name}.pt", labels_by_id(graph, number, column))
             for value, split in enumerate(SPLITS if column.role == "split" else ()):
-                self._write_seeds(number, column, split, value)
+                self._write_seeds(number, column, split, value, labels_of(columns))
             if column.role == "seeds":
                 self._write_seeds(number, column, "seeds", 1)
 
-    def _write_seeds(self, number: int, column: ColumnSchema, what: str, value: int) -> None:
+    def _write_seeds(
+        self, number: int, column: ColumnSchema, what: str, value: int, labels: Sequence[ColumnSchema] = ()
+    ) -> None:
         folder = self._folder(f"{what}-partitions", self._metadata.node_types[number])
         for part in self._parts:
-            write_pt(self._out, f"{folder}/partition{part}.pt", nodes_where(self._graph, number, part, column, value))
+            write_pt(self._out, f"{folder}/partition{part}.pt", nodes_where(self._graph, number, part, column, value, labels))
 
     def _write_cache(self, number: int, matrix: FeatureMatrix) -> None:
         cache = FeatureCache(self._graph, number, matrix)
@@ -253,7 +279,7 @@ class GltFolder:
         stored = self._metadata.edge_schemas[edge].columns
         own = self._options.edge_id_col
         columns = without_ids(graph.edge_names[edge], graph.edge_columns(edge), own)
-        chosen = choose_features(graph.edge_names[edge], columns, self._options.features, stored)
+        chosen = self._chosen(graph.edge_names[edge], columns, without_ids(graph.edge_names[edge], stored, own))
         has_ids = self._options.edge_ids or bool(chosen)
         if self._options.graph_caching:
             self._write_graph(edge, self._folder("graph", name), self._parts, has_ids=has_ids)

@@ -24,8 +24,9 @@ from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.storage.write.outputs import FolderOutput
+from graphprep.store.columns.features import is_number
 from graphprep.store.columns.torch_rows import read_values, torch_dtype
-from graphprep.store.columns.trainers import Attribute, is_number
+from graphprep.store.columns.trainers import Attribute
 
 Array = NDArray[Any]
 Form = Literal["collab", "citation2", "wikikg2"]

@@ -5,7 +5,7 @@ Source: torch_geometric 2.8, ``Data`` and ``HeteroData.from_dict``, ``distribute
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
@@ -48,10 +48,12 @@ from graphprep.store.columns.trainers import (
     check_pyg_names,
     check_pyg_nodes,
     check_wanted,
+    feature_names,
     is_homo,
     is_sparse,
     pyg_attributes,
     pyg_sparse,
+    tell_features,
     why_not_pyg,
 )
 
@@ -89,7 +91,8 @@ class PygExporter:
     layout: Annotated[Literal["COO", "CSC"], "of data.pt: edge_index, or row and colptr; both ascend by destination"] = "COO"
     graph_class: GraphClass = "auto"
     features: Annotated[
-        tuple[str, ...], "columns that make x and edge_attr: COL or TYPE:COL; else all floats, or all whole numbers"
+        tuple[str, ...],
+        "columns that make x and edge_attr: COL or TYPE:COL; else all numbers but IDs, keys, codes, times and labels",
     ] = ()
     bfloat16: Annotated[bool, "round x and edge_attr to bfloat16"] = False
 
@@ -109,11 +112,33 @@ class PygExporter:
             for column in columns
             if (reason := why_not_pyg(column)) and not (self._is_whole(metadata) and is_sparse(column))
         ]
-        self._check_names(metadata)
+        features = {
+            (side, name): feature_names(name, _held(columns), self.features, metadata.node_types)
+            for side, name, columns in types
+        }
+        notes = [
+            note
+            for side, name, columns in types
+            if (note := tell_features(side, name, _held(columns), features[side, name], metadata.node_types))
+        ]
+        notes += [
+            f"{side} column {name} 'edge_id': it is edge_id_column, as edge_id are the edges' numbers"
+            for side, name, columns in types
+            if any(one.name == "edge_id" and one.name not in features[side, name] for one in columns)
+        ]
+        self._check_names(metadata, features)
         need = StoreNeed(layouts=("csc",), edge_columns="csc", split_edges=True)
         if self._is_whole(metadata) and metadata.num_parts > 1 and metadata.partition_by != "range":
             need = replace(need, num_parts=1, partition_by="range")
-        return ExportPlan(need, tuple(unsupported), tuple(_time_notes(metadata)), hands_times=True)
+        return ExportPlan(
+            need,
+            tuple(unsupported),
+            (*notes, *_time_notes(metadata)),
+            in_order=True,
+            hands_times=True,
+            features=features,
+            dtypes="trainer",
+        )
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter.export``."""
@@ -128,14 +153,19 @@ class PygExporter:
     def _is_whole(self, metadata: GraphMetadata) -> bool:
         return self.form == "data" or (self.form == "auto" and metadata.num_parts == 1)
 
-    def _check_names(self, metadata: GraphMetadata) -> None:
+    def _check_names(self, metadata: GraphMetadata, features: Mapping[tuple[Side, str], tuple[str, ...]]) -> None:
         """Raise UsageError where two tensors of a type, or of a graph without types, would have one name."""
         types: list[tuple[str, list[Attribute | SparseAttribute]]] = []
         for side, name, columns in all_types(metadata):
-            dense = [column for column in columns if not why_not_pyg(column)]
-            sparse = pyg_sparse(side, name, columns, self.features) if self._is_whole(metadata) else []
-            types.append((name, [*pyg_attributes(side, name, dense, self.features), *sparse]))
+            chosen = features[side, name]
+            sparse = pyg_sparse(side, columns, chosen) if self._is_whole(metadata) else []
+            types.append((name, [*pyg_attributes(side, _held(columns), chosen), *sparse]))
         check_pyg_names(types, homo=is_homo(metadata, self.graph_class))
+
+
+def _held(columns: Sequence[ColumnSchema]) -> list[ColumnSchema]:
+    """Return the columns that are dense tensors."""
+    return [column for column in columns if not why_not_pyg(column)]
 
 
 def _time_notes(metadata: GraphMetadata) -> list[str]:
@@ -162,9 +192,10 @@ class PygTensors:
         for side, name, stored in all_types(graph.metadata):
             found = self._nodes if side == "node" else self._edges
             columns = graph.node_columns(len(found)) if side == "node" else graph.edge_columns(len(found))
-            sparse = pyg_sparse(side, name, columns, features)
+            chosen = feature_names(name, _held(stored), features, graph.metadata.node_types)
+            sparse = pyg_sparse(side, columns, chosen)
             self._sparse[side].append(sparse)
-            attributes = pyg_attributes(side, name, [one for one in columns if not is_sparse(one)], features, stored)
+            attributes = pyg_attributes(side, [one for one in columns if not is_sparse(one)], chosen)
             attributes += [one.present for one in sparse if one.present]
             found.append([to_bfloat16(one) if bfloat16 else one for one in attributes])
 

@@ -17,8 +17,8 @@ from graphprep.exporters.formats.torch_pickle import TensorPieces
 from graphprep.exporters.view.column_rows import Rows
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.model.schema import ColumnSchema
-from graphprep.store.columns.torch_rows import equals, read_present
-from graphprep.store.columns.trainers import EDGE_SETS, Attribute
+from graphprep.store.columns.torch_rows import in_part, read_present
+from graphprep.store.columns.trainers import EDGE_SETS, Attribute, labels_of
 from graphprep.store.items import StoredItems
 
 Ints = NDArray[np.int64]
@@ -29,7 +29,7 @@ _ROW_BYTES = 64  # of an edge while it is looked at
 
 @dataclass(frozen=True)
 class EdgeSet:
-    """The edges of a type that are in a part of its split, and have a ``time`` if that is given; ``size`` of them."""
+    """The edges of a type that are in a part of its split, have its ``labels``, and a ``time`` if given; ``size`` of them."""
 
     name: str
     graph: StoredGraph
@@ -38,6 +38,7 @@ class EdgeSet:
     part: int
     size: int
     time: ColumnSchema | None = None
+    labels: tuple[ColumnSchema, ...] = ()
 
     def ends(self, to_ids: ToIds) -> TensorPieces:
         """Return both ends, sources first: int64[2, size]; ``to_ids`` turns typed IDs of a node type into those of the file."""
@@ -71,7 +72,7 @@ class EdgeSet:
 
     def masks(self, row_bytes: int = _ROW_BYTES) -> Iterator[tuple[int, int, Mask]]:
         """Yield (low, high, which of the edges [low, high) are in the part)."""
-        return _masks(self.rows, self.column, self.part, self.time, row_bytes)
+        return _masks(self.rows, self.column, self.part, self.labels, self.time, row_bytes)
 
 
 def edge_sets(graph: StoredGraph, edge: int, *, timed: bool = False) -> list[EdgeSet]:
@@ -86,13 +87,19 @@ def edge_sets(graph: StoredGraph, edge: int, *, timed: bool = False) -> list[Edg
     if column is None:
         return []
     rows = Rows.of_edges(graph, edge, "input", 0)
-    sizes = [sum(int(mask.sum()) for *_, mask in _masks(rows, column, part, time)) for part in range(len(EDGE_SETS))]
-    return [EdgeSet(name, graph, edge, column, part, sizes[part], time) for part, name in enumerate(EDGE_SETS)]
+    labels = labels_of(graph.edge_columns(edge))
+    sizes = [sum(int(mask.sum()) for *_, mask in _masks(rows, column, part, labels, time)) for part in range(len(EDGE_SETS))]
+    return [EdgeSet(name, graph, edge, column, part, sizes[part], time, labels) for part, name in enumerate(EDGE_SETS)]
 
 
 def _masks(
-    rows: Rows, column: ColumnSchema, part: int, time: ColumnSchema | None, row_bytes: int = _ROW_BYTES
+    rows: Rows,
+    column: ColumnSchema,
+    part: int,
+    labels: tuple[ColumnSchema, ...],
+    time: ColumnSchema | None,
+    row_bytes: int = _ROW_BYTES,
 ) -> Iterator[tuple[int, int, Mask]]:
     for low, high in rows.slices(row_bytes):
-        mask = equals(rows, column, part, low, high)
+        mask = in_part(rows, column, part, labels, low, high)
         yield low, high, mask if time is None else mask & read_present(rows, time, low, high)

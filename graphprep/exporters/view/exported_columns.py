@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.errors import DataError, UsageError, one_of
-from graphprep.model.export import Side, Unsupported
+from graphprep.model.export import ExportPlan, Side, Unsupported
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeTypeSchema, NodeTypeSchema, edge_type_text
 from graphprep.store.columns.cells import Cells
+from graphprep.store.columns.features import as_feature, for_trainer, why_no_feature
 from graphprep.store.columns.trainers import all_types
 
 Schema = TypeVar("Schema", NodeTypeSchema, EdgeTypeSchema)
 
+ALL = "*"  # stands for all features in ``feature_dtypes``
 _DTYPE_FIX = "name a NumPy dtype, such as float16 or int64"
 
 
@@ -26,7 +28,8 @@ class ExportedColumns:
     """The columns of each node and edge type that are written, with the dtypes in which they are; ``metadata`` has all.
 
     ``negatives`` of each edge type are not among them: they name nodes, and are written as those that a trainer sees.
-    ``times`` are what edges of some types (by number) get that have none.
+    ``times`` are what edges of some types (by number) get that have none. ``rounded`` (side, type, name) are whole numbers that
+    are floats unasked, which may be rounded.
     """
 
     metadata: GraphMetadata
@@ -34,6 +37,7 @@ class ExportedColumns:
     edges: tuple[tuple[ColumnSchema, ...], ...]
     negatives: tuple[tuple[ColumnSchema, ...], ...]
     times: Mapping[int, float] = field(default_factory=dict)
+    rounded: frozenset[tuple[Side, str, str]] = frozenset()
 
 
 def without_columns(metadata: GraphMetadata, dropped: Sequence[str]) -> tuple[GraphMetadata, tuple[str, ...]]:
@@ -70,27 +74,20 @@ def _name_one_of(metadata: GraphMetadata) -> str:
 
 
 def choose_columns(
-    metadata: GraphMetadata, unsupported: Sequence[Unsupported], feature_dtypes: Mapping[str, str], *, target: str, drop: bool
+    metadata: GraphMetadata, plan: ExportPlan, feature_dtypes: Mapping[str, str], *, target: str, drop: bool
 ) -> ExportedColumns:
     """Leave out what the target does not support, and give columns their dtypes; negatives are none of them.
 
-    Raises UsageError that names the columns which would be lost where ``drop`` does not say that they may be, and for dtypes
-    of columns that are not there.
+    Texts never stop an export. Raises UsageError that names other columns which would be lost where ``drop`` does not say that
+    they may be, and for dtypes of columns that are not there.
     """
     metadata, negatives = metadata.without_negatives()
-    if unsupported and not drop:
-        fix = "leave them out with --drop-unsupported"
-        if sparse := _first_sparse(metadata, unsupported):
-            fix = f"write sparse ones as dense ones with --densify {sparse}, or {fix}"
-        items = [one.text for one in unsupported]
-        raise UsageError(f"target {target!r} does not support all columns:", items=items, fix=fix)
-    lost = {(one.side, one.type, one.column) for one in unsupported}
-    given = dict(feature_dtypes)
-    used: set[str] = set()
+    refuse_lost(metadata, () if drop else plan.unsupported, target)
+    lost = {(one.side, one.type, one.column) for one in (*plan.unsupported, *plan.left_out)}
+    dtypes = _Dtypes(plan, dict(feature_dtypes), metadata.node_types)
 
     def chosen(side: Side, name: str, columns: tuple[ColumnSchema, ...]) -> tuple[ColumnSchema, ...]:
-        kept = (column for column in columns if (side, name, column.name) not in lost)
-        return tuple(_with_dtype(column, name, given, used) for column in kept)
+        return tuple(dtypes.of(side, name, one) for one in columns if (side, name, one.name) not in lost)
 
     nodes = zip(metadata.node_types, metadata.node_schemas, strict=True)
     edges = zip(map(edge_type_text, metadata.edge_types), metadata.edge_schemas, strict=True)
@@ -99,27 +96,55 @@ def choose_columns(
         tuple(chosen("node", name, schema.columns) for name, schema in nodes),
         tuple(chosen("edge", name, schema.columns) for name, schema in edges),
         negatives,
+        rounded=frozenset(dtypes.rounded),
     )
-    if missing := sorted(set(given) - used):
+    if missing := sorted(set(feature_dtypes) - dtypes.used - {ALL}):
         if any(missing[0] in (name, f"{type_name}:{name}") for _, type_name, name in lost):
             raise UsageError(f"--feature-dtype: target {target!r} leaves out column {missing[0]!r}", fix="leave it out")
         raise UsageError(f"--feature-dtype: there is no column {missing[0]!r}", fix=_name_one_of(metadata))
     return found
 
 
-def _first_sparse(metadata: GraphMetadata, unsupported: Sequence[Unsupported]) -> str | None:
-    """Return the name of the first sparse column among those that are not supported."""
-    columns = ((side, name, column) for side, name, some in all_types(metadata) for column in some)
-    found = {(side, name, column.name) for side, name, column in columns if column.kind == "sparse"}
-    return next((one.column for one in unsupported if (one.side, one.type, one.column) in found), None)
+def refuse_lost(metadata: GraphMetadata, unsupported: Sequence[Unsupported], target: str) -> None:
+    """Raise UsageError that names the columns, other than texts, which the target does not support."""
+    kinds = {(side, name, one.name): one.kind for side, name, columns in all_types(metadata) for one in columns}
+    stopping = [one for one in unsupported if kinds.get((one.side, one.type, one.column)) != "binary"]
+    if stopping:
+        fix = "leave them out with --drop-unsupported"
+        if sparse := next((one.column for one in stopping if kinds.get((one.side, one.type, one.column)) == "sparse"), ""):
+            fix = f"write sparse ones as dense ones with --densify {sparse}, or {fix}"
+        raise UsageError(f"target {target!r} does not support all columns:", items=[one.text for one in stopping], fix=fix)
 
 
-def _with_dtype(column: ColumnSchema, type_name: str, given: Mapping[str, str], used: set[str]) -> ColumnSchema:
-    for key in (f"{type_name}:{column.name}", column.name):
-        if key in given:
-            used.add(key)
-            return replace(column, dtype=_checked_dtype(column, given[key]))
-    return column
+@dataclass(frozen=True)
+class _Dtypes:
+    """The dtypes of columns: as users ask, else as the plan has them. ``used`` are the names that users gave of some column."""
+
+    plan: ExportPlan
+    given: Mapping[str, str]
+    node_types: tuple[str, ...]
+    used: set[str] = field(default_factory=set)
+    rounded: set[tuple[Side, str, str]] = field(default_factory=set)
+
+    def of(self, side: Side, name: str, column: ColumnSchema) -> ColumnSchema:
+        """Return a column with the dtype in which it is written."""
+        for key in (f"{name}:{column.name}", column.name):
+            if key in self.given:
+                self.used.add(key)
+                return replace(column, dtype=_checked_dtype(column, self.given[key]))
+        found = self._by_default(side, name, column)
+        if np.dtype(column.dtype).kind in "iu" and np.dtype(found.dtype).kind == "f":
+            self.rounded.add((side, name, column.name))
+        return found
+
+    def _by_default(self, side: Side, name: str, column: ColumnSchema) -> ColumnSchema:
+        in_matrix = column.name in self.plan.features.get((side, name), ()) and column.kind == "dense"
+        is_float = column.role is None and np.dtype(column.dtype).kind == "f"
+        if ALL in self.given and (in_matrix or is_float or not why_no_feature(column, self.node_types)):
+            return replace(column, dtype=_checked_dtype(column, self.given[ALL]))
+        if self.plan.dtypes == "stored" or (self.plan.dtypes == "labels" and np.dtype(column.dtype).kind == "f"):
+            return column
+        return as_feature(column) if in_matrix else for_trainer(column)
 
 
 def _checked_dtype(column: ColumnSchema, text: str) -> str:
@@ -138,14 +163,15 @@ def _checked_dtype(column: ColumnSchema, text: str) -> str:
     return dtype.name
 
 
-def cast_cells(cells: Cells, dtype: str, place: str, first: int | None = None) -> Cells:
+def cast_cells(cells: Cells, dtype: str, place: str, first: int | None = None, *, rounds: bool = False) -> Cells:
     """Return cells with values of another dtype; ``first`` is the row at ``place`` where they begin, if that is known.
 
-    Raises DataError where one does not fit: infinite where it was not, or a whole number that becomes another one.
+    Raises DataError where one does not fit: infinite where it was not, or a whole number that becomes another one, unless it
+    ``rounds`` these.
     """
     with np.errstate(all="ignore"):
         cast = cells.cast(dtype)
-    bad = _lost(cells.values, cast.values)
+    bad = np.isinf(cast.values).reshape(-1) if rounds else _lost(cells.values, cast.values)
     if bad.any():
         at = int(np.argmax(bad))
         if first is not None:

@@ -251,7 +251,16 @@ class StoredGraph:
         cells = read_cells(self.store, part, stem, stored, low, high)
         if stored.kind != column.kind:
             cells = dense_cells(cells, column.item_shape, stem, low)
-        return cells if stored.dtype == column.dtype else cast_cells(cells, column.dtype, stem, low)
+        if stored.dtype == column.dtype:
+            return cells
+        owner = self.metadata.node_types[number] if side == "node" else self.edge_names[number]
+        rounds = (side, owner, column.name) in self._columns.rounded
+        cast = cast_cells(cells, column.dtype, stem, low, rounds=rounds)
+        if rounds and (cast.values.astype(np.float64) != cells.values).any():
+            note = f"{side} type {owner!r}: {column.name!r} has whole numbers that {column.dtype} rounds"
+            note += f"; --feature-dtype {column.name}=float64 keeps them"
+            self.notes += [] if note in self.notes else [note]
+        return cast
 
     def _stored(self, side: Side, number: int, column: ColumnSchema) -> ColumnSchema:
         """Return a column as it is stored."""

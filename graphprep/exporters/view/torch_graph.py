@@ -16,7 +16,7 @@ from graphprep.exporters.view.graph import StoredGraph, slices
 from graphprep.kernels.cpu.ids.part_graph import number_rows
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import ColumnSchema, Layout
-from graphprep.store.columns.torch_rows import equals, label_dtype, read_labels
+from graphprep.store.columns.torch_rows import in_part, label_dtype, read_labels
 from graphprep.store.items import FIX
 
 Ints = NDArray[np.int64]
@@ -207,14 +207,16 @@ def ids_in_part(graph: StoredGraph, number: int, part: int) -> TensorPieces:
     return TensorPieces("int64", shape, lambda: graph.ids_in_part(number, part))
 
 
-def nodes_where(graph: StoredGraph, number: int, part: int, column: ColumnSchema, value: int) -> TensorPieces:
-    """Return the IDs of those of a partition's nodes whose column has a value: int64[k], in typed order."""
+def nodes_where(
+    graph: StoredGraph, number: int, part: int, column: ColumnSchema, value: int, labels: Sequence[ColumnSchema] = ()
+) -> TensorPieces:
+    """Return the IDs of a partition's nodes whose column has a value, and that have the labels: int64[k], in typed order."""
     rows = Rows.of_nodes(graph, number, part)
     first = int(graph.node_offsets(number)[part])
 
     def found() -> Iterator[Ints]:
         for low, high in slices(rows.size, STEP):
-            mask = equals(rows, column, value, low, high)
+            mask = in_part(rows, column, value, labels, low, high)
             yield graph.to_ids(number, np.flatnonzero(mask) + (first + low))
 
     return TensorPieces("int64", (sum(ids.size for ids in found()),), found)

@@ -17,7 +17,14 @@ from graphprep.sample.arrays import WALKED
 from graphprep.sample.flow.columns import FlowRows
 from graphprep.sample.flow.identity import number_nodes
 from graphprep.sample.flow.structure import FlowStructure
-from graphprep.store.columns.trainers import check_pyg_names, check_wanted, pyg_attributes, why_not_pyg
+from graphprep.store.columns.trainers import (
+    check_pyg_names,
+    check_wanted,
+    feature_names,
+    pyg_attributes,
+    trainer_columns,
+    why_not_pyg,
+)
 
 Ints = NDArray[np.int64]
 
@@ -143,7 +150,13 @@ def _tensors(
         [column for column in flow.columns.schemas(side, number) if not why_not_pyg(column)] for side, number, _, _ in names
     ]
     check_wanted(features, [(name, some) for (_, _, name, _), some in zip(names, schemas, strict=True)])
-    found = [pyg_attributes(side, name, some, features) for (side, _, name, _), some in zip(names, schemas, strict=True)]
+    chosen = [
+        feature_names(name, some, features, flow.node_types) for (_, _, name, _), some in zip(names, schemas, strict=True)
+    ]
+    found = [
+        pyg_attributes(side, trainer_columns(some, own), own)
+        for (side, *_), some, own in zip(names, schemas, chosen, strict=True)
+    ]
     check_pyg_names([(name, some) for (_, _, name, _), some in zip(names, found, strict=True)], homo=homo)
     return {
         (side, number): read_tensors(some, FlowRows(flow.columns, side, number, at))

@@ -99,6 +99,26 @@ def equals(rows: ColumnRows, column: ColumnSchema, value: int, low: int, high: i
     return np.asarray(mask if present is None else mask & present)
 
 
+def in_part(
+    rows: ColumnRows, split: ColumnSchema, part: int, labels: Sequence[ColumnSchema], low: int, high: int
+) -> NDArray[np.bool_]:
+    """Return which rows [low, high) are in a part of a split: those that lack one of the labels are in none."""
+    found = equals(rows, split, part, low, high)
+    for label in labels:
+        if found.any():
+            found = found & has_label(rows, label, low, high)
+    return found
+
+
+def has_label(rows: ColumnRows, column: ColumnSchema, low: int, high: int) -> NDArray[np.bool_]:
+    """Return which of the rows [low, high) have a label: a value, and among floats one that is a number."""
+    found = read_present(rows, column, low, high)
+    if np.dtype(column.dtype).kind == "f":
+        values = rows.cells(column, low, high).values.reshape(high - low, math.prod(column.item_shape))
+        found = found & ~np.isnan(values).all(axis=1)
+    return found
+
+
 def fit(values: NDArray[Any], dtype: str, name: str, first: int) -> NDArray[Any]:
     """Return the values of column ``name`` with a dtype that torch has; ``first`` is the row where they begin.
 
@@ -111,4 +131,10 @@ def fit(values: NDArray[Any], dtype: str, name: str, first: int) -> NDArray[Any]
             place=f"column {name!r} [{row}]",
             fix=f"export it as floats: --feature-dtype {name}=float64",
         )
-    return values.astype(dtype, copy=False)
+    with np.errstate(over="ignore"):
+        cast = values.astype(dtype, copy=False)
+    if dtype == "float32" and values.dtype == np.float64 and (lost := np.isinf(cast) & np.isfinite(values)).any():
+        row = first + int(np.argmax(lost.reshape(len(lost), -1).any(axis=1)))
+        fix = f"export it with --feature-dtype {name}=float64, or leave the column out"
+        raise DataError(f"{values[lost].flat[0]} does not fit float32", place=f"column {name!r} [{row}]", fix=fix)
+    return cast

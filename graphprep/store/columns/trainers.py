@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.model.errors import UsageError, one_of
 from graphprep.model.export import Side
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, edge_type_text
+from graphprep.store.columns.features import (
+    KINDS,
+    as_feature,
+    can_be_feature,
+    choose_features,
+    for_trainer,
+    is_number,
+    why_no_feature,
+)
 from graphprep.store.columns.torch_rows import (
     ColumnRows,
     Matrix,
-    equals,
+    in_part,
     label_dtype,
     read_labels,
     read_present,
@@ -26,13 +34,6 @@ from graphprep.store.columns.torch_rows import (
 
 MASKS = ("train_mask", "val_mask", "test_mask")  # of the parts 0, 1, 2 of a split
 EDGE_SETS = ("train", "val", "test")  # the same parts, as names of sets of edges begin
-KINDS = {
-    "dense": "it holds other things than numbers",
-    "ragged": "rows differ in length",
-    "sparse": "its values are sparse",
-    "binary": "it holds texts or bytes",
-    "temporal": "rows have several dated values",
-}
 _PYG_NAMES = ("edge_index", "edge_id", "num_nodes", "row", "colptr")
 
 
@@ -66,34 +67,13 @@ def is_homo(metadata: GraphMetadata, graph_class: str = "auto") -> bool:
     return graph_class != "hetero" and (len(metadata.node_types), len(metadata.edge_types)) == (1, 1)
 
 
-def is_number(column: ColumnSchema) -> bool:
-    """Return whether a column is a dense one that torch has tensors for."""
-    return column.kind == "dense" and np.dtype(column.dtype).kind in "biufc"
-
-
-def choose_features(
-    name: str, columns: Sequence[ColumnSchema], wanted: Sequence[str], stored: Sequence[ColumnSchema] | None = None
-) -> tuple[ColumnSchema, ...]:
-    """Choose the columns of a type that make its feature matrix.
-
-    ``wanted`` are names, perhaps of other types' columns (``column`` or ``type:column``), in the order in which columns stand
-    side by side. Where none of them is of this type, it is all floats in the order of the schema, or where there are none
-    all whole numbers: as they are ``stored``, if ``columns`` have the dtypes of files.
-    """
-    plain = [column for column in columns if column.role is None and is_number(column)]
-    named = [column for key in wanted for column in plain if key in (column.name, f"{name}:{column.name}")]
-    floats_stored = {column.name for column in stored or columns if column.role is None and np.dtype(column.dtype).kind == "f"}
-    floats = [column for column in plain if column.name in floats_stored]
-    return tuple(dict.fromkeys(named or floats or plain))
-
-
 def check_wanted(wanted: Sequence[str], types: Iterable[tuple[str, Sequence[ColumnSchema]]]) -> None:
     """Raise UsageError where a name of ``choose_features`` is that of no type's feature."""
     known = {
         key
         for name, columns in types
         for column in columns
-        if column.role is None and is_number(column)
+        if can_be_feature(column)
         for key in (column.name, f"{name}:{column.name}")
     }
     for key in wanted:
@@ -102,39 +82,83 @@ def check_wanted(wanted: Sequence[str], types: Iterable[tuple[str, Sequence[Colu
             raise UsageError(f"option features: there is no feature {key!r}", fix=fix)
 
 
+def trainer_columns(columns: Sequence[ColumnSchema], chosen: Sequence[str]) -> list[ColumnSchema]:
+    """Return columns with the dtypes that trainers get by default; ``chosen`` are the names of the features."""
+    return [as_feature(one) if one.name in chosen else for_trainer(one) for one in columns]
+
+
+def feature_names(
+    name: str, columns: Sequence[ColumnSchema], wanted: Sequence[str], node_types: Collection[str]
+) -> tuple[str, ...]:
+    """Return the names of the columns that ``choose_features`` chooses."""
+    return tuple(one.name for one in choose_features(name, columns, wanted, node_types))
+
+
+def tell_features(
+    side: Side, name: str, columns: Sequence[ColumnSchema], chosen: Sequence[str], node_types: Collection[str]
+) -> str:
+    """Say which columns make a type's feature matrix, in their order, which numbers do not, and how they would; or nothing."""
+    others = [one for one in columns if can_be_feature(one) and one.role is None and one.name not in chosen]
+    if not others and len(chosen) < 2:
+        return ""
+    have = f"its features are {', '.join(chosen)}, side by side" if chosen else "it has no features"
+    if not others:
+        return f"{side} type {name!r}: {have}"
+    reasons = ((one.name, why_no_feature(one, node_types)) for one in others)
+    listed = ", ".join(f"{column} ({reason})" if reason else column for column, reason in reasons)
+    named = ",".join((*chosen, *(one.name for one in others)))
+    return f"{side} type {name!r}: {have}; left out: {listed}; --option features={named} takes them in"
+
+
+def named(columns: Sequence[ColumnSchema], names: Sequence[str]) -> tuple[ColumnSchema, ...]:
+    """Return the columns of some names, in the order of these."""
+    by_name = {one.name: one for one in columns if can_be_feature(one)}
+    return tuple(by_name[name] for name in names if name in by_name)
+
+
+def labels_of(columns: Sequence[ColumnSchema]) -> tuple[ColumnSchema, ...]:
+    """Return the labels among columns."""
+    return tuple(one for one in columns if one.role == "label" and is_number(one))
+
+
 # ---------------------------------------------------------------------------------------------- PyG
 
 
 def pyg_attributes(
     side: Side,
-    name: str,
     columns: Sequence[ColumnSchema],
-    wanted: Sequence[str] = (),
-    stored: Sequence[ColumnSchema] | None = None,
+    chosen: Sequence[str],
 ) -> list[Attribute]:
     """Return the tensors of a type: its feature matrix, labels, masks of split and seeds, other columns by name.
 
     ``x`` and ``y`` of nodes; of edges ``edge_attr``, ``edge_label``, ``edge_weight`` and so on: in a graph without types, names
-    that begin with ``edge`` are how PyG tells them from those of nodes. Arguments behind ``side`` are those of
-    ``choose_features``; columns are such that PyG can hold.
+    that begin with ``edge`` are how PyG tells them from those of nodes. ``chosen`` are the names of the columns that make the
+    feature matrix; columns are such that PyG can hold, with the dtypes that they are to have.
     """
     matrix_name, label_name, prefix = ("x", "y", "") if side == "node" else ("edge_attr", "edge_label", "edge_")
-    features = choose_features(name, columns, wanted, stored)
+    features = named(columns, chosen)
     found = [_matrix(matrix_name, features)] if features else []
+    labels = labels_of(columns)
     has_label = False
     for column in columns:
-        own = column.name if column.name.startswith(prefix) else f"{prefix}{column.name}"
+        own = pyg_name(column, prefix)
         if column.role == "label":
             found.append(_label(column, own if has_label else label_name))
             has_label = True
         elif column.role == "split":
-            found += [_mask(column, f"{prefix}{mask}", value) for value, mask in enumerate(MASKS)]
+            found += [_mask(column, f"{prefix}{mask}", value, labels) for value, mask in enumerate(MASKS)]
         elif column.role == "seeds":
             found.append(_mask(column, f"{prefix}seed_mask", 1))
         else:
-            found += [] if column in features else [_plain(column, own)]
+            found += [] if column in features and column.role is None else [_plain(column, own)]
             found += [_present(column, f"{own}_present")] if column.optional else []
     return found
+
+
+def pyg_name(column: ColumnSchema, prefix: str = "") -> str:
+    """Return what a column is called in PyG. ``edge_id``, which our own commands make, gives way to the edges' numbers."""
+    own = column.name if column.name.startswith(prefix) else f"{prefix}{column.name}"
+    return "edge_id_column" if own == "edge_id" else own
 
 
 @dataclass(frozen=True)
@@ -150,11 +174,11 @@ class SparseAttribute:
         return _present(self.column, f"{self.name}_present") if self.column.optional else None
 
 
-def pyg_sparse(side: Side, name: str, columns: Sequence[ColumnSchema], wanted: Sequence[str] = ()) -> list[SparseAttribute]:
+def pyg_sparse(side: Side, columns: Sequence[ColumnSchema], chosen: Sequence[str]) -> list[SparseAttribute]:
     """Return the sparse tensors of a type: ``x`` or ``edge_attr`` where it has no other feature, else columns by name."""
     matrix_name, prefix = ("x", "") if side == "node" else ("edge_attr", "edge_")
     found = [column for column in columns if is_sparse(column)]
-    if len(found) == 1 and not choose_features(name, columns, wanted):
+    if len(found) == 1 and not chosen:
         return [SparseAttribute(matrix_name, found[0])]
     named = (column.name if column.name.startswith(prefix) else f"{prefix}{column.name}" for column in found)
     return [SparseAttribute(own, column) for own, column in zip(named, found, strict=True)]
@@ -206,9 +230,10 @@ def check_pyg_nodes(attributes: Sequence[Attribute | SparseAttribute], num_nodes
 def dgl_attributes(columns: Sequence[ColumnSchema]) -> list[Attribute]:
     """Return the tensors of a type: each column of numbers by its name, who has it, and a split as its masks."""
     found: list[Attribute] = []
-    for column in filter(is_number, columns):
+    labels = labels_of(columns)
+    for column in map(for_trainer, filter(is_number, columns)):
         if column.role == "split":
-            found += [_mask(column, mask, value) for value, mask in enumerate(MASKS)]
+            found += [_mask(column, mask, value, labels) for value, mask in enumerate(MASKS)]
         else:
             found.append((_label if column.role == "label" else _plain)(column, column.name))
             found += [_present(column, f"{column.name}_present")] if column.optional else []
@@ -245,8 +270,8 @@ def _label(column: ColumnSchema, name: str) -> Attribute:
     return Attribute(name, label_dtype(column), column.item_shape, lambda rows, *cut: read_labels(rows, column, *cut))
 
 
-def _mask(column: ColumnSchema, name: str, value: int) -> Attribute:
-    return Attribute(name, "bool", (), lambda rows, *cut: equals(rows, column, value, *cut))
+def _mask(column: ColumnSchema, name: str, value: int, labels: Sequence[ColumnSchema] = ()) -> Attribute:
+    return Attribute(name, "bool", (), lambda rows, *cut: in_part(rows, column, value, labels, *cut))
 
 
 def _present(column: ColumnSchema, name: str) -> Attribute:
