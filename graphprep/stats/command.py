@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from graphprep.edges.moves import Workspace
+from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import Need
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import MemoryLimitError, UsageError
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.reorder import GapCost
 from graphprep.model.options.stats import ComponentStats, EdgeTypeStats, NodeTypeStats, StatsOptions, StatsReport
@@ -26,6 +27,8 @@ from graphprep.stats.triangles import find_triangles, triangle_needs
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.store.items import check_arrays
 from graphprep.store.paths import edge_folder, node_folder
+
+_HUB_BYTES = 1024  # of a node that is named, about: as objects, and as the texts of JSON
 
 
 def stats(
@@ -82,6 +85,18 @@ def check_seed(options: StatsOptions) -> None:
         raise UsageError(f"--seed does nothing {words}", fix="leave it out, or give --triangles sampled")
 
 
+def check_hubs(metadata: GraphMetadata, top: int, most_bytes: int) -> None:
+    """Refuse more hubs than may be held, and written as JSON. Raises MemoryLimitError."""
+    sizes = metadata.num_nodes_by_type()
+    lists = [sizes[end] for src, _, dst in metadata.edge_types for end in (src, dst)] + list(sizes.values())
+    num_bytes = _HUB_BYTES * sum(min(size, top) for size in lists)
+    if num_bytes > max(most_bytes, _HUB_BYTES * len(lists) * StatsOptions.top):
+        raise MemoryLimitError(
+            f"--top {top:,} names {num_bytes // _HUB_BYTES:,} nodes in {len(lists)} lists, which take {format_size(num_bytes)}",
+            fix=f"ask for {max(StatsOptions.top, most_bytes // _HUB_BYTES // len(lists)):,} or fewer, or raise --memory-limit",
+        )
+
+
 @dataclass(frozen=True)
 class _Stages:
     """The stages of a run."""
@@ -108,6 +123,7 @@ class _Stages:
 
     def degrees(self) -> tuple[list[TypeDegrees], list[NodeTypeStats], ComponentStats]:
         """Count degrees, by edge type and in all, and components."""
+        check_hubs(self.metadata, self.options.top, self.room.held_bytes)
         self.begin("degrees", total_records=sum(self.metadata.num_edges_per_type))
         for part in range(self.metadata.num_parts):
             check_arrays(self.store, part)

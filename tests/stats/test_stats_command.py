@@ -174,3 +174,14 @@ def test_samples_of_no_path_are_exact(tmp_path, capsys):
     (tmp_path / "a.csv").write_text("1 2\n3 3\n")
     assert run(["stats", str(tmp_path / "a.csv"), "--triangles", "sampled"]) == 0
     assert "  0 triangles in 0 paths of two edges\n  clustering 0.0000, average by node 0.0000\n" in capsys.readouterr().out
+
+
+def test_more_hubs_than_memory_holds_are_refused(capsys, monkeypatch):
+    """Before anything is counted; the default number always goes."""
+    monkeypatch.setattr("graphprep.stats.command._HUB_BYTES", 1 << 40)
+    assert run(["stats", str(KARATE), "--top", "1000000000"]) == 4
+    assert capsys.readouterr().err == (
+        "error: --top 1,000,000,000 names 102 nodes in 3 lists, which take 102 TiB\n"
+        "  fix: ask for 10 or fewer, or raise --memory-limit\n"
+    )
+    assert run(["stats", str(KARATE), "--top", "10"]) == 0
