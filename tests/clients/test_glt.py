@@ -313,3 +313,23 @@ def test_bfloat16_features_load(tmp_path):
     assert part[3].feats.dtype == part[4].feats.dtype == torch.bfloat16
     wanted = torch.from_numpy(_by_raw_id(graph, "feat"))[part[3].ids].bfloat16()
     assert torch.equal(part[3].feats, wanted)
+
+
+def test_features_are_found_by_edge_ids_with_gaps(tmp_path):
+    """GLT's own loader and look-up: edges keep IDs of the user's own, and their features."""
+    rng = np.random.default_rng(5)
+    ids = rng.choice(900, 60, replace=False)
+    ends = rng.integers(0, 20, (60, 2))
+    lines = (f"{u},{v},{own},{own / 4}\n" for (u, v), own in zip(ends.tolist(), ids.tolist(), strict=True))
+    (tmp_path / "e.csv").write_text("src,dst,own,feat\n" + "".join(lines))
+    graphprep.convert([], str(tmp_path / "store"), edges={"n:to:n": str(tmp_path / "e.csv")}, partitions=2)
+    graphprep.export(str(tmp_path / "store"), str(tmp_path / "out"), "glt", edge_id_col="own", features="feat", layout="CSR")
+    seen = []
+    for part in range(2):
+        found = glt.partition.load_partition(str(tmp_path / "out"), part)
+        graph, feats, book = found[2], found[4], found[6]
+        assert (book[graph.eids] == part).all()
+        index = glt.utils.id2idx(feats.ids)
+        assert torch.equal(feats.feats[index[graph.eids]].reshape(-1), graph.eids.to(feats.feats.dtype) / 4)
+        seen += graph.eids.tolist()
+    assert sorted(seen) == sorted(ids.tolist())

@@ -344,11 +344,24 @@ def test_edges_keep_ids_of_the_users_own(layout, owners, tmp_path):
     assert not list((tmp_path / "out/part0").glob("edge_feat*"))
 
 
+def test_ids_of_the_users_own_may_have_gaps(tmp_path):
+    """The table by edge ID has a place for each ID up to the highest."""
+    own = [70, 50, 30, 10]
+    store = numbered(tmp_path, own)
+    export(store, tmp_path / "out", edge_id_col="own")
+    book = tensor(tmp_path / "out/edge_pb.pt")
+    assert book.size == 71
+    found = [tensor(tmp_path / f"out/part{part}/graph/eids.pt").tolist() for part in (0, 1)]
+    assert sorted(found[0] + found[1]) == sorted(own)
+    assert np.flatnonzero(book).tolist() == sorted(found[1])
+
+
 @pytest.mark.parametrize(
     ("ids", "given", "message"),
     [
         ([0, 1, 2, 2], {"edge_id_col": "own"}, "edge ID 2 is there twice"),
-        ([0, 1, 2, 4], {"edge_id_col": "n:to:n:own"}, "expected IDs in [0, 4), found 4"),
+        ([0, 1, 2, -4], {"edge_id_col": "n:to:n:own"}, "expected IDs in [0, 1048640), found -4"),
+        ([0, 1, 2, 10**9], {"edge_id_col": "own"}, "expected IDs in [0, 1048640), found 1000000000"),
         ([0, 1, 2, 3], {"edge_id_col": "none"}, "option edge_id_col: there is no column 'none' of edges"),
         (
             [0.5, 1, 2, 3],

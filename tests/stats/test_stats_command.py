@@ -1,5 +1,6 @@
 """``graphprep stats`` on the command line: what is printed, exit codes, signals, and what is left behind."""
 
+import importlib
 import json
 import signal
 import subprocess
@@ -178,10 +179,10 @@ def test_samples_of_no_path_are_exact(tmp_path, capsys):
 
 def test_more_hubs_than_memory_holds_are_refused(capsys, monkeypatch):
     """Before anything is counted; the default number always goes."""
-    monkeypatch.setattr("graphprep.stats.command._HUB_BYTES", 1 << 40)
+    monkeypatch.setattr(importlib.import_module("graphprep.stats.command"), "_HUB_BYTES", 1 << 40)
     assert run(["stats", str(KARATE), "--top", "1000000000"]) == 4
     assert capsys.readouterr().err == (
-        "error: --top 1,000,000,000 names 102 nodes in 3 lists, which take 102 TiB\n"
+        "error: --top 1,000,000,000 names 102 nodes in 3 lists, which take 102.0 TiB\n"
         "  fix: ask for 10 or fewer, or raise --memory-limit\n"
     )
     assert run(["stats", str(KARATE), "--top", "10"]) == 0

@@ -289,9 +289,8 @@ class GltFolder:
         if self._options.layout == "COO":
             self._tell_empty(edge)
         if has_ids or self._is_homo:  # GLT loads no graph without types that has no such book, whatever is in it
-            if own and has_ids:
-                check_each_once(graph, edge, layout, own)
-            book = edge_book(graph, edge, layout, self._edge_ids) if has_ids else tensor([], "int64")
+            size = check_each_once(graph, edge, layout, own) if own and has_ids else None
+            book = edge_book(graph, edge, layout, self._edge_ids, size) if has_ids else tensor([], "int64")
             write_pt(self._out, f"{self._folder('edge_pb', name)}.pt", book)
         if chosen and self._metadata.num_edges_per_type[edge]:
             matrix = FeatureMatrix(chosen, self._options.bfloat16)

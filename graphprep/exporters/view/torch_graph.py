@@ -59,10 +59,14 @@ def edge_ids(graph: StoredGraph, edge: int, layout: Layout, part: int) -> Tensor
 
 
 def edge_book(
-    graph: StoredGraph, edge: int, layout: Layout, ids_of: Callable[[StoredGraph, int, Layout, int], TensorPieces] = edge_ids
+    graph: StoredGraph,
+    edge: int,
+    layout: Layout,
+    ids_of: Callable[[StoredGraph, int, Layout, int], TensorPieces] = edge_ids,
+    size: int | None = None,
 ) -> TensorPieces:
-    """Return the partition of every edge, by edge ID: int64[E]; 0 of edges that the graph does not have."""
-    size = graph.all_edges.metadata.num_edges_per_type[edge]
+    """Return the partition of every edge, by edge ID: int64[size], None: of as many as there are; 0 where there is no edge."""
+    size = graph.all_edges.metadata.num_edges_per_type[edge] if size is None else size
     dtype = np.min_scalar_type(max(0, graph.metadata.num_parts - 1))
     window = max(STEP, graph.room.held_bytes // dtype.itemsize)
 
