@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from graphprep.model.options.transform import TransformOptions, TransformSummary
     from graphprep.model.protocols import QuietReporter
     from graphprep.model.run_options import RunOptions
+    from graphprep.sample.arrays import FlowArrays
     from graphprep.sample.flow.live import create_full_node_flow, neighbor_sampling
     from graphprep.sample.flow.node_flow import NodeFlow
     from graphprep.sample.flow.samples import Samples, open_samples
@@ -64,6 +65,7 @@ __all__ = [
     "ConvertSummary",
     "ExportOptions",
     "ExportSummary",
+    "FlowArrays",
     "GenerateOptions",
     "GenerateSummary",
     "Graph",
@@ -134,6 +136,7 @@ _HOMES = {
     "Graph": "graphprep.graph.graph",
     "GraphprepError": "graphprep.model.errors",
     "IDConverter": "graphprep.model.ids",
+    "FlowArrays": "graphprep.sample.arrays",
     "NodeFlow": "graphprep.sample.flow.node_flow",
     "PartitionBook": "graphprep.model.ids",
     "PartitionOptions": "graphprep.model.options.partition",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from graphprep.model.errors import UsageError
 from graphprep.model.schema import EdgeType
 
 Ints = NDArray[np.int64]
@@ -63,6 +65,40 @@ class FlowArrays:
     node_times: Ints | None = None
     edge_weights: NDArray[np.float32] | None = None
 
+    @classmethod
+    def from_edges(
+        cls,
+        layers: Sequence[Mapping[str, ArrayLike]],
+        blocks: Sequence[Mapping[EdgeType, tuple[ArrayLike, ArrayLike, ArrayLike]]],
+        edge_types: Sequence[EdgeType],
+        direction: str = "in",
+    ) -> FlowArrays:
+        """Make the arrays of a flow by hand, of a graph of these edge types, in its order.
+
+        ``layers``: typed IDs by node type, of every one of them, the outermost layer first. ``blocks``: by edge type, for each
+        edge the position of its source among the layer's nodes of its type, that of its destination in the next layer, and its
+        edge ID. With direction ``out`` sources and destinations are those of the flow, not of the graph. Raises UsageError.
+        """
+        if not layers or len(blocks) != len(layers) - 1:
+            raise UsageError(
+                f"{len(layers)} layers and {len(blocks)} blocks", fix="give a block between each layer and the next"
+            )
+        if direction not in ("in", "out"):
+            raise UsageError(f"there is no direction {direction!r} by hand", fix="use one of in, out")
+        node_types = tuple(layers[0])
+        if any(tuple(layer) != node_types for layer in layers) or any(
+            end not in node_types for one in edge_types for end in one[::2]
+        ):
+            raise UsageError("layers have other node types", fix="give all node types of the graph in each layer, in its order")
+        kinds = block_types(node_types, tuple(edge_types), direction)
+        for number, block in enumerate(blocks):
+            for edge_type in block:
+                if edge_type not in edge_types:
+                    raise UsageError(f"block {number}: there is no edge type {edge_type!r}", fix="name it among edge_types")
+        nodes = [[_ints(ids) for ids in layer.values()] for layer in layers]
+        made = [[block.get(one.edge_type, ((), (), ())) for one in kinds] for block in blocks]
+        return join_blocks(node_types, kinds, direction, nodes, made)
+
     @property
     def edge_types(self) -> tuple[EdgeType, ...]:
         """Return the parent's edge types that the blocks have, each once."""
@@ -98,6 +134,49 @@ class FlowArrays:
         edges = slice(int(self.block_offsets[at]), int(self.block_offsets[at + 1]))
         offsets = slice(int(self.indptr_offsets[at]), int(self.indptr_offsets[at + 1]))
         return self.indptr[offsets], self.sources[edges], self.edge_mapping[edges]
+
+
+def join_blocks(
+    node_types: tuple[str, ...],
+    kinds: tuple[BlockType, ...],
+    direction: str,
+    layers: Sequence[Sequence[Ints]],
+    blocks: Sequence[Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]]],
+) -> FlowArrays:
+    """Return a flow of layers, nodes by type, and of blocks, edges by block type: see ``FlowArrays.from_edges``."""
+    sources, indptr, ids = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    sizes = []
+    for number, block in enumerate(blocks):
+        firsts = np.cumsum([0, *(some.size for some in layers[number])])
+        for one, edges in zip(kinds, block, strict=True):
+            src, dst, own = map(_ints, edges)
+            ends = layers[number][one.source].size, layers[number + 1][one.destination].size
+            if not src.size == dst.size == own.size:
+                raise UsageError(f"block {number}: {src.size} sources, {dst.size} destinations, {own.size} edge IDs")
+            for positions, size, what in ((src, ends[0], "source"), (dst, ends[1], "destination")):
+                if positions.size and not 0 <= positions.min() <= positions.max() < size:
+                    found = positions[(positions < 0) | (positions >= size)][0]
+                    raise UsageError(f"block {number}: there is no {what} {found} of {size}", fix="give positions in the layer")
+            order = np.argsort(dst, kind="stable")
+            sources.append((src[order] + firsts[one.source]).astype(np.int32))
+            indptr.append(np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(dst, minlength=ends[1]))]))
+            ids.append(own[order])
+            sizes.append(src.size)
+    return FlowArrays(
+        node_types,
+        kinds,
+        direction,
+        np.cumsum([0, *(some.size for layer in layers for some in layer)], dtype=np.int64),
+        np.concatenate([some for layer in layers for some in layer]),
+        np.cumsum([0, *sizes], dtype=np.int64),
+        np.concatenate(sources),
+        np.concatenate(indptr),
+        np.concatenate(ids),
+    )
+
+
+def _ints(values: ArrayLike) -> Ints:
+    return np.asarray(values, np.int64).reshape(-1)
 
 
 def indptr_offsets(layer_offsets: NDArray[Any], num_node_types: int, block_types: tuple[BlockType, ...]) -> Ints:

@@ -78,6 +78,61 @@ def test_by_default_all_nodes_are_seeds():
         assert flow.layer_parent_nid(-1, kind).tolist() == list(range(graph.num_nodes(kind)))
 
 
+@pytest.mark.parametrize("direction", ["in", "out", "both"])
+@pytest.mark.parametrize("name", ["homogeneous", "heterogeneous"])
+def test_every_layer_has_all_nodes_on_wish(name, direction):
+    graph = load(name)
+    flow = graphprep.create_full_node_flow(graph, 2, all_layers=True, direction=direction)
+    assert flow.layer_sizes == [graph.num_nodes()] * 3
+    for layer in range(3):
+        for kind in graph.node_types:
+            assert flow.layer_parent_nid(layer, kind).tolist() == list(range(graph.num_nodes(kind)))
+    for block in range(2):
+        for number, one in enumerate(flow.arrays.block_types):
+            wanted = sorted(zip(*(end.tolist() for end in graph.edges(one.edge_type)), strict=True))
+            ends = parent_edges(flow, block, number)
+            assert sorted((dst, src, eid) if one.is_reversed else (src, dst, eid) for src, dst, eid in ends) == wanted
+    assert graphprep.create_full_node_flow(graph, 2, direction=direction).layer_size(0) <= graph.num_nodes()
+    with pytest.raises(UsageError, match="all_layers and seeds contradict each other"):
+        graphprep.create_full_node_flow(graph, 2, {graph.node_types[0]: [0]}, all_layers=True)
+
+
+@pytest.mark.parametrize("name", ["homogeneous", "heterogeneous"])
+def test_a_flow_is_made_by_hand(name):
+    """Of what another one tells of itself, its edges shuffled."""
+    graph = load(name)
+    flow = graphprep.create_full_node_flow(graph, 2, {graph.node_types[0]: [3, 1]})
+    layers = [{kind: flow.layer_parent_nid(layer, kind) for kind in graph.node_types} for layer in range(3)]
+    blocks = []
+    for block in range(2):
+        edges = {}
+        for kind in graph.edge_types:
+            src, dst, eid = flow.block_edges(block, remap_local=True, edge_type=kind)
+            order = np.lexsort((eid, -dst))  # stable within a destination
+            edges[kind] = (src[order], dst[order], flow.block_parent_eid(block, kind)[order])
+        blocks.append(edges)
+    made = graphprep.NodeFlow(graphprep.FlowArrays.from_edges(layers, blocks, graph.edge_types), graph)
+    for field in ("layer_offsets", "node_mapping", "block_offsets", "sources", "indptr", "edge_mapping"):
+        np.testing.assert_array_equal(getattr(made.arrays, field), getattr(flow.arrays, field), field)
+    assert made.layers[0].data.keys() == flow.layers[0].data.keys()
+
+
+@pytest.mark.parametrize(
+    ("layers", "blocks", "words"),
+    [
+        ([{"n": [0]}], [{}], "1 layers and 1 blocks"),
+        ([{"n": [0]}, {"m": [0]}], [{}], "layers have other node types"),
+        ([{"n": [0]}, {"n": [0]}], [{("n", "x", "n"): ([], [], [])}], "block 0: there is no edge type"),
+        ([{"n": [0]}, {"n": [0]}], [{("n", "e", "n"): ([1], [0], [0])}], "block 0: there is no source 1 of 1"),
+        ([{"n": [0]}, {"n": [0]}], [{("n", "e", "n"): ([0], [-1], [0])}], "block 0: there is no destination -1 of 1"),
+        ([{"n": [0]}, {"n": [0]}], [{("n", "e", "n"): ([0], [0, 0], [0])}], "block 0: 1 sources, 2 destinations, 1 edge IDs"),
+    ],
+)
+def test_what_is_no_flow_is_told_by_hand(layers, blocks, words):
+    with pytest.raises(UsageError, match=words):
+        graphprep.FlowArrays.from_edges(layers, blocks, [("n", "e", "n")])
+
+
 @pytest.mark.parametrize("name", ["homogeneous", "heterogeneous"])
 def test_ids_and_positions(name):
     graph = load(name)
@@ -238,12 +293,14 @@ def test_what_is_not_there_is_refused():
         (
             lambda: flow.flows(0, 2),
             UsageError,
-            "there is no flow from layer 0 to layer 2\n  fix: name a layer and the next one",
+            "there is no flow from layer 0 to layer 2: flows are between consecutive layers\n"
+            "  fix: name a layer and the next one: flows[0, 1]",
         ),
         (
             lambda: flow.flows[1, 0],
             UsageError,
-            "there is no flow from layer 1 to layer 0\n  fix: name a layer and the next one",
+            "there is no flow from layer 1 to layer 0: flows are between consecutive layers\n"
+            "  fix: name a layer and the next one: flows[1, 2]",
         ),
         (lambda: flow.layers[3], UsageError, "there is no layer 3: the flow has 3 layers\n  fix: count layers from 0"),
         (lambda: flow.layer_size(-4), UsageError, "there is no layer -4: the flow has 3 layers\n  fix: count layers from 0"),

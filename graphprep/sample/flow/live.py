@@ -17,6 +17,7 @@ from graphprep.model.options.sample import SampleOptions
 from graphprep.model.options.words import in_words, python_words
 from graphprep.model.shown.results import Card, Showable
 from graphprep.model.shown.texts import count
+from graphprep.sample.arrays import FlowArrays, join_blocks
 from graphprep.sample.command import draw_notes, grow_all, open_blocks, too_large
 from graphprep.sample.flow.node_flow import NodeFlow
 from graphprep.sample.flow.parent import ready_store
@@ -117,15 +118,37 @@ def neighbor_sampling(
     return DrawnFlows(graph, asked, wanted, made)
 
 
-def create_full_node_flow(graph: Graph, num_layers: int, seeds: SeedIds | None = None, **given: Any) -> NodeFlow:
+def create_full_node_flow(
+    graph: Graph, num_layers: int, seeds: SeedIds | None = None, *, all_layers: bool = False, **given: Any
+) -> NodeFlow:
     """Return the complete flow of a model of ``num_layers`` layers: all edges that enter the seeds, and so on.
 
     It has ``num_layers`` blocks, and one layer of nodes more. ``seeds`` and ``given`` are those of ``neighbor_sampling``.
-    Source of name and meaning: DGL's ``create_full_nodeflow``.
+    Source of name and meaning: DGL's ``create_full_nodeflow``. As there, layers but the last one have only the sources of
+    edges: without seeds, nodes from which no edge leads are in the last one alone. With ``all_layers`` every layer has all
+    nodes of the graph, in the order of their typed IDs, and every block all edges.
     """
     if num_layers < 1:
         raise UsageError(f"num_layers must be at least 1, found {num_layers}", fix="count the layers of the model")
-    return neighbor_sampling(graph, seeds, **given, full=num_layers, batch_size=2**62, shuffle=False)[0]
+    if all_layers and seeds is not None:
+        raise UsageError("all_layers and seeds contradict each other", fix="leave one out")
+    hops = 1 if all_layers else num_layers
+    flow = neighbor_sampling(graph, seeds, **given, full=hops, batch_size=2**62, shuffle=False)[0]
+    return NodeFlow(_repeat(flow, num_layers), graph) if all_layers else flow
+
+
+def _repeat(hop: NodeFlow, num_layers: int) -> FlowArrays:
+    """Return the layers and blocks of a whole graph, each as often as asked; ``hop`` has its edges."""
+    nodes = [hop.layer_parent_nid(-1, number) for number in range(len(hop.node_types))]
+    block = []
+    for number in range(len(hop.edge_types)):
+        src, dst, eid = hop.block_edges(0, edge_type=number)
+        src, dst = hop.node_mapping[src], hop.node_mapping[dst]
+        block.append((src, dst, hop.edge_mapping[eid]))
+    arrays = hop.arrays
+    return join_blocks(
+        arrays.node_types, arrays.block_types, arrays.direction, [nodes] * (num_layers + 1), [block] * num_layers
+    )
 
 
 def _read_seeds(graph: Graph, seeds: SeedIds | None, times: SeedIds | None) -> Seeds:

@@ -13,6 +13,7 @@ from graphprep.model.export import Side
 from graphprep.sample.flow.structure import FlowStructure
 
 Ints = NDArray[np.int64]
+_NEXT = "name a layer and the next one"
 
 
 class Part(NamedTuple):
@@ -65,7 +66,10 @@ class Flows:
     def _block(self, first: int, second: int) -> int:
         low, high = self._flow.layer_number(first), self._flow.layer_number(second)
         if high != low + 1:
-            raise UsageError(f"there is no flow from layer {first} to layer {second}", fix="name a layer and the next one")
+            raise UsageError(
+                f"there is no flow from layer {first} to layer {second}: flows are between consecutive layers",
+                fix=f"name a layer and the next one: flows[{low}, {low + 1}]" if low + 1 < self._flow.num_layers else _NEXT,
+            )
         return low
 
 
