@@ -116,8 +116,8 @@ class StoreFlags:
     partition_by: Annotated[
         str,
         _of_store(
-            "How nodes are assigned to partitions: range, hash, modulo, random, ldg, fennel, metis, a file of assignments, or "
-            "python:MODULE:FUNCTION.",
+            "How nodes are assigned to partitions: range, hash, modulo, random, round-robin, ldg, fennel, metis, a file of "
+            "assignments, or python:MODULE:FUNCTION.",
             metavar="METHOD",
         ),
     ] = "range"

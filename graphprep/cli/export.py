@@ -77,7 +77,8 @@ class GraphFlags:
     partition_by: Annotated[
         str | None,
         _of_graph(
-            "range, hash, modulo, random, ldg, fennel, metis, a file, or python:MODULE:FUNCTION.  [default: as in the store]",
+            "range, hash, modulo, random, round-robin, ldg, fennel, metis, a file, or python:MODULE:FUNCTION.  [default: as in "
+            "the store]",
             metavar="METHOD",
             default=False,
         ),

@@ -16,7 +16,7 @@ from graphprep.model.schema import Layout
 from graphprep.rewrite.partition.methods import GraphMethod, find_method
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import Storage
-from graphprep.store.assign import GRAPH_METHODS, PARTITION_METHODS, PartitionFunction
+from graphprep.store.assign import GRAPH_METHODS, PARTITION_METHODS, ROUND_ROBIN, PartitionFunction
 from graphprep.store.paths import edge_folder
 from graphprep.store.room import DiskNeed, compare_disk
 
@@ -93,7 +93,9 @@ def may_stay(metadata: GraphMetadata, need: StoreNeed) -> bool:
     if not in_order or any(schema.node_order is not None for schema in metadata.node_schemas):
         return False
     method = need.partition_by or metadata.partition_by
-    return method not in ("hash", "modulo", "random", *GRAPH_METHODS) or (need.num_parts or metadata.num_parts) == 1
+    return (
+        method not in ("hash", "modulo", "random", ROUND_ROBIN, *GRAPH_METHODS) or (need.num_parts or metadata.num_parts) == 1
+    )
 
 
 def partition_method(metadata: GraphMetadata, need: StoreNeed, storage: Storage) -> PartitionFunction | GraphMethod:

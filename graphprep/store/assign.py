@@ -20,7 +20,8 @@ from graphprep.model.plugins import import_named
 if TYPE_CHECKING:
     from graphprep.storage.read.urls import Storage
 
-PARTITION_METHODS = ("range", "hash", "modulo", "random")
+ROUND_ROBIN = "round-robin"
+PARTITION_METHODS = ("range", "hash", "modulo", "random", ROUND_ROBIN)
 GRAPH_METHODS = ("ldg", "fennel", "metis")  # partitioners that look at edges
 PYTHON_PREFIX = "python:"  # of a user's own function: python:module:function
 ORDERED = "order"  # what ``partition_by`` says where nodes were ordered across partitions
@@ -64,11 +65,15 @@ def part_of_position(positions: Ints, num_nodes: int, num_parts: int) -> Ints:
 
 
 class RawBatch(NamedTuple):
-    """Raw IDs of some nodes: numbers (uint64[n]; the bits of int64 where ``is_signed``), or ``texts`` (offsets, values)."""
+    """Raw IDs of some nodes: numbers (uint64[n]; the bits of int64 where ``is_signed``), or ``texts`` (offsets, values).
+
+    ``records`` (int64[n]) are the numbers of their records in the input, -1 for nodes without one; None: they are not known.
+    """
 
     numbers: NDArray[np.uint64]
     is_signed: bool = False
     texts: tuple[Ints, NDArray[np.uint8]] | None = None
+    records: Ints | None = None
 
     @property
     def size(self) -> int:
@@ -78,7 +83,8 @@ class RawBatch(NamedTuple):
     def take(self, rows: Ints) -> RawBatch:
         """Return chosen ones."""
         texts = None if self.texts is None else take_texts(*self.texts, rows)
-        return RawBatch(self.numbers[rows], self.is_signed, texts)
+        records = None if self.records is None else self.records[rows]
+        return RawBatch(self.numbers[rows], self.is_signed, texts, records)
 
     def hashes(self) -> NDArray[np.uint64]:
         """Return h of docs/store.md, "Hashes": uint64[n]."""
@@ -156,8 +162,8 @@ def load_partition_function(given: str) -> Callable[[Any, str], Any]:
 class PartitionFunction:
     """Says which partition a node belongs to.
 
-    ``method`` is range, hash, modulo, random, file or python; ``tables`` holds the file's assignment by node type name, or
-    ``homogeneous`` that of all types, one after another;
+    ``method`` is range, hash, modulo, random, round-robin, file or python; ``tables`` holds the file's assignment by node type
+    name, or ``homogeneous`` that of all types, one after another;
     ``ask`` is the user's own function, which gets raw IDs (int64 or uint64 array, or a list of texts) and the type's name.
     """
 
@@ -200,7 +206,9 @@ class PartitionFunction:
         ranks = np.arange(first_rank, first_rank + ids.size, dtype=np.int64)
         if self.method == "file":
             return self._from_table(ids, ranks, num_nodes, type_name)
-        return part_of_position(ranks, num_nodes, self.num_parts)
+        dealt = ranks if ids.records is None else np.where(ids.records < 0, ranks, ids.records)
+        is_dealt = self.method == ROUND_ROBIN
+        return dealt % self.num_parts if is_dealt else part_of_position(ranks, num_nodes, self.num_parts)
 
     def _modulo(self, ids: RawBatch, type_name: str) -> Ints:
         if ids.texts is not None:

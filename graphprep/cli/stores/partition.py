@@ -29,7 +29,7 @@ class PartitionFlags:
     by: Annotated[
         str,
         _of_partitions(
-            "range, hash, modulo, random; by edges ldg, fennel or metis; a file or folder of assignments; or "
+            "range, hash, modulo, random, round-robin; by edges ldg, fennel or metis; a file or folder of assignments; or "
             "python:MODULE:FUNCTION.",
             metavar="METHOD",
             default=False,

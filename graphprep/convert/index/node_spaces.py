@@ -15,7 +15,7 @@ from graphprep.convert.index.ranks import CREATED, SpaceIndexer
 from graphprep.engine.ledger import MemoryPlan
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.storage.spill.runs import Runs, SpillPool
-from graphprep.store.assign import PartitionFunction, RawBatch
+from graphprep.store.assign import ROUND_ROBIN, PartitionFunction, RawBatch
 
 Ints = NDArray[np.int64]
 RawIds = NDArray[np.uint64]
@@ -45,13 +45,14 @@ class SpaceNodes(NamedTuple):
     """Nodes of an ID space in raw order.
 
     ``numbers`` (uint64[n]) are raw IDs, or keys of texts, whose ``sizes`` (int64[n]) and ``values`` (uint8) are there then.
-    ``codes`` are packed by ``pack_same``.
+    ``codes`` are packed by ``pack_same``. ``records`` (int64[n]) are the numbers of their records, where these are asked for.
     """
 
     numbers: RawIds
     codes: NDArray[np.int32]
     sizes: Ints | None
     values: NDArray[np.uint8] | None
+    records: Ints | None = None
 
 
 @dataclass(eq=False)
@@ -63,12 +64,19 @@ class SortedSpace:
     is_signed: bool = False
     counts: dict[int, int] = field(default_factory=dict)
 
-    def append(self, numbers: RawIds, codes: NDArray[np.int32], sizes: Ints | None, values: NDArray[np.uint8] | None) -> None:
+    def append(
+        self,
+        numbers: RawIds,
+        codes: NDArray[np.int32],
+        sizes: Ints | None,
+        values: NDArray[np.uint8] | None,
+        records: Ints | None = None,
+    ) -> None:
         """Add nodes that stand behind all others."""
         if not numbers.size:
             return
         packed = pack_same(codes)
-        self.runs.append(0, SpaceNodes(numbers, packed, sizes, values))
+        self.runs.append(0, SpaceNodes(numbers, packed, sizes, values, records))
         lowest = int(packed.min())
         counts = np.bincount(packed - lowest) if packed.size > 1 else np.array([codes.size])
         for at in np.flatnonzero(counts).tolist():
@@ -103,10 +111,10 @@ def unpack_steps(array: Ints, size: int) -> Ints:
 def raw_batch(nodes: SpaceNodes, is_signed: bool) -> RawBatch:
     """Return the raw IDs of nodes."""
     if nodes.sizes is None or nodes.values is None:
-        return RawBatch(nodes.numbers, is_signed)
+        return RawBatch(nodes.numbers, is_signed, records=nodes.records)
     offsets = np.zeros(nodes.sizes.size + 1, np.int64)
     np.cumsum(nodes.sizes, out=offsets[1:])
-    return RawBatch(nodes.numbers, texts=(offsets, nodes.values))
+    return RawBatch(nodes.numbers, texts=(offsets, nodes.values), records=nodes.records)
 
 
 class EndCodes:
@@ -145,11 +153,12 @@ def sort_spaces(decoded: Decoded, rules: NodeRules, pool: SpillPool, wanted: lis
     collector.add_ends()
     spaces = []
     duplicates = []
+    is_dealt = rules.options.partition_by == ROUND_ROBIN  # by the numbers of records, which else need not be kept
     for name, indexer in collector.indexers.items():
         flip = collector.flip(name)
         space = SortedSpace(name, Runs(pool, 1, coalesce=False), is_signed=bool(flip))
-        for chunk in indexer.sorted():
-            space.append(chunk.ids ^ flip, chunk.types, None, None)
+        for ids, types, records in indexer.sorted_rows():
+            space.append(ids ^ flip, types, None, None, records if is_dealt else None)
         spaces.append(space)
         duplicates.append(indexer.duplicates)
     codes = collector.end_codes.of_all()
@@ -157,7 +166,7 @@ def sort_spaces(decoded: Decoded, rules: NodeRules, pool: SpillPool, wanted: lis
         space = SortedSpace(name, Runs(pool, 1, coalesce=False))
         for rows in texts.sorted():
             own = np.where(rows.records >= 0, rows.types, codes[rows.types])
-            space.append(rows.keys, own, np.diff(rows.offsets), rows.values)
+            space.append(rows.keys, own, np.diff(rows.offsets), rows.values, rows.records if is_dealt else None)
         spaces.append(space)
         duplicates.append(texts.duplicates)
     return spaces, np.sort(np.concatenate([*duplicates, np.zeros(0, np.int64)]))

@@ -76,7 +76,7 @@ _CHOICES = {
     "weight-dtype": "float32|float64",
     "array-shape": "2xe|ex2",
     "triangles": "auto|exact|sampled",
-    "partition-by": "range|hash|modulo|random|ldg|fennel|metis",
+    "partition-by": "range|hash|modulo|random|round-robin|ldg|fennel|metis",
 }
 _COMMANDS = {
     "graphprep export --list": "graphprep.export_targets()",

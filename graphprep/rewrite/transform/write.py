@@ -49,7 +49,7 @@ from graphprep.rewrite.transform.recipe import (
 from graphprep.rewrite.transform.tight import raw_id_kind, tight_columns
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.publish import StoreWriter
-from graphprep.store.assign import count_parts, cut_sizes
+from graphprep.store.assign import ROUND_ROBIN, count_parts, cut_sizes
 from graphprep.store.columns.cells import Cells
 from graphprep.store.columns.stored import read_cells, read_present
 from graphprep.store.files import StoredFile, column_files, raw_id_files
@@ -234,7 +234,7 @@ class RecipeWriter:
     def _partition_by(self) -> str:
         """Return the method that gives every node its partition; where nodes are gone, ``range`` and ``random`` would not."""
         old = self._store.metadata
-        if self._are_all_there or old.partition_by not in ("range", "random", "order"):
+        if self._are_all_there or old.partition_by not in ("range", "random", ROUND_ROBIN, "order"):
             return old.partition_by
         cut = all(np.array_equal(one.sizes, cut_sizes(int(one.sizes.sum()), one.sizes.size)) for one in self._nodes.values())
         return "range" if cut and old.partition_by == "range" else "file"
