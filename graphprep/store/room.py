@@ -282,6 +282,40 @@ def _disk_of(num_nodes: int, num_owned: int, rules: CountRules, *, is_range: boo
         yield tmp, num_nodes * _ROW_BYTES - rules.limit_bytes
 
 
+def refuse_edges(what: str, num_edges: int, item_bytes: int, places: tuple[str, str | None], held_bytes: int) -> None:
+    """Refuse edges that an operation would make of few: their ends, and the store of them, have room on the disks, or not.
+
+    ``places`` are OUT and the folder of temporary files; memory takes ``held_bytes`` of the ends. Raises StorageError.
+    """
+    array, (folder, tmp) = num_edges * item_bytes, find_folders(*places)
+    needs = [(tmp, 2 * array - held_bytes)] if 2 * array > held_bytes else []
+    needs += [] if folder is None else [(folder, 2 * array)]
+    for where, need in needs:
+        free = free_bytes(where)
+        if free is not None and need > free:
+            raise StorageError(
+                f"{what} {num_edges:,} edges, which take at least {format_size(need)}, and {format_size(free)} are free",
+                place=where,
+                fix="choose fewer edges first, with filter-degree or another operation, or choose another disk",
+            )
+    if num_edges and array > (most := _most_file_bytes()):
+        raise StorageError(
+            f"{what} {num_edges:,} edges, whose files are larger than the system allows: {format_size(most)}",
+            fix="choose fewer edges first, with filter-degree or another operation, or raise ulimit -f",
+        )
+
+
+def _most_file_bytes() -> float:
+    """Return how large a file may be, infinity where nothing bounds it."""
+    try:
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    except ImportError:  # no POSIX
+        return float("inf")
+    return float("inf") if most == resource.RLIM_INFINITY else most
+
+
 # ---- what was found
 
 

@@ -12,10 +12,10 @@ from golden.golden_cases import load_cases, read_store
 
 import graphprep
 from graphprep.cli.main import run
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.model.schema import edge_type_text
 from graphprep.rewrite.transform import views
-from graphprep.store import raw_merge
+from graphprep.store import raw_merge, room
 
 pytestmark = pytest.mark.usefixtures("flags_named")
 
@@ -875,6 +875,32 @@ def test_line_graphs_are_those_of_networkx(words, piece, tmp_path, monkeypatch):
     graph.add_edges_from((u, v, at) for at, (u, v, _) in enumerate(old.edges[name]))
     wanted = [(a[2], b[2]) for a, b in networkx.line_graph(graph).edges() if a != b and (not words or a[0] != b[1])]
     assert sorted(row[:2] for row in found.edges["_N", "_E", "_N"]) == sorted(wanted)
+
+
+def write_star(tmp_path, size):
+    """A node to which size others lead, and from which it leads back to all."""
+    hub, rest = np.zeros(size, np.int64), np.arange(1, size + 1)
+    np.savez(tmp_path / "star.npz", src=np.concatenate([hub, rest]), dst=np.concatenate([rest, hub]))
+    graphprep.convert(tmp_path / "star.npz", tmp_path / "star")
+    return tmp_path / "star"
+
+
+def test_a_line_graph_that_no_disk_holds_is_refused_with_its_size(tmp_path, monkeypatch):
+    star = write_star(tmp_path, 1000)
+    monkeypatch.setattr(room, "free_bytes", lambda folder: 7_000_000)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(
+        StorageError, match=r"the line graph has 1,001,000 edges, which take at least 7\.6 MiB, and 6\.7 MiB are free"
+    ):
+        graphprep.transform(star, tmp_path / "out", "line-graph")
+    assert sorted(tmp_path.iterdir()) == before
+    monkeypatch.setattr(room, "free_bytes", lambda folder: 1 << 60)
+    monkeypatch.setattr(room, "_most_file_bytes", lambda: 4_000_000)
+    with pytest.raises(
+        StorageError, match=r"has at most 1,001,000 edges, whose files are larger than the system allows: 3\.8 MiB"
+    ):
+        graphprep.transform(star, tmp_path / "out", "line-graph no-backtracking")
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_a_metagraph_has_a_node_for_every_type(tmp_path):

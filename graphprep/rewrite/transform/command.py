@@ -82,7 +82,7 @@ def transform(
             source,
             room,
             options,
-            _Folder(stack, run.tmp_dir),
+            _Folder(stack, out, run.tmp_dir),
             run.ledger,
             run.reporter,
             provenance,
@@ -118,9 +118,10 @@ def _open_maps(run: StoreRun, url: str) -> FolderOutput:
 
 @dataclass
 class _Folder:
-    """Where the stores between two operations lie."""
+    """Where the stores between two operations lie, and the last one."""
 
     stack: contextlib.ExitStack
+    out: str
     tmp_dir: str | None
     _made: PrivateFolder | None = None
     _count: int = 0
@@ -194,6 +195,7 @@ class _Chain:
                         self._names,
                         self._options.into,
                         self._options.other_types == "keep",
+                        (self._folder.out, self._folder.tmp_dir),
                     )
                     recipe = OPERATIONS[name].apply(step, arguments)
                     self.notes += step.notes
@@ -256,7 +258,7 @@ def rewrite_converted(operations: Sequence[str], made: Converted) -> GraphMetada
     with contextlib.ExitStack() as stack:
         room = room_for(made.memory, made.tmp_dir, stack, made.kernels)
         store = CheckingStore(made.storage, made.url)
-        folder = _Folder(stack, made.tmp_dir)
+        folder = _Folder(stack, made.url, made.tmp_dir)
         chain = _Chain(made.storage, store, room, TransformOptions(), folder, made.ledger, made.reporter, made.provenance)
         metadata = chain.run(parse_operations(operations), made.writer)
         made.notes.extend(chain.notes)

@@ -23,6 +23,7 @@ from graphprep.storage.read.npy import parse_npy_header
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.items import StoredArrays
+from graphprep.store.room import refuse_edges
 
 Mask = NDArray[np.bool_]
 
@@ -33,7 +34,8 @@ class Step:
 
     ``with_maps``: merged edges are to be found again by their old IDs. ``names`` are those of columns that are made,
     ``into`` that of the edge type that ``flatten`` makes. ``keeps_others``: subgraphs keep what of types is that are not named.
-    ``notes`` are sentences for the user.
+    ``places`` are OUT and the
+    folder of temporary files. ``notes`` are sentences for the user.
     """
 
     store: StoredArrays
@@ -45,6 +47,7 @@ class Step:
     names: MadeNames = field(default_factory=MadeNames)
     into: str | None = None
     keeps_others: bool = False
+    places: tuple[str, str | None] = ("", None)
     notes: list[str] = field(default_factory=list)
 
 
@@ -349,7 +352,17 @@ def _line_graph(step: Step, arguments: Sequence[str]) -> Recipe:
     metadata = step.store.metadata
     if len(metadata.edge_types) != 1 or metadata.edge_types[0][0] != metadata.edge_types[0][2]:
         raise UsageError("a line graph is one of a single node type and edge type", fix="put to-homogeneous before it")
-    return views.line_graph(step.store, 0, step.room, step.recipe.layouts, backtracking=not arguments)
+
+    def check(size: int, item_bytes: int) -> None:
+        refuse_edges(
+            "the line graph has at most" if arguments else "the line graph has",
+            size,
+            item_bytes,
+            step.places,
+            step.room.mapped_bytes,
+        )
+
+    return views.line_graph(step.store, 0, step.room, step.recipe.layouts, check, backtracking=not arguments)
 
 
 def _metagraph(step: Step, arguments: Sequence[str]) -> Recipe:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -381,23 +381,35 @@ class LineStore:
         return self._old_folder + path.removeprefix(self._folder) if path.startswith(self._folder) else path
 
 
-def line_graph(store: StoredArrays, number: int, room: Workspace, layouts: Any, *, backtracking: bool) -> Recipe:
+def line_graph(
+    store: StoredArrays,
+    number: int,
+    room: Workspace,
+    layouts: Any,
+    check: Callable[[int, int], None],
+    *,
+    backtracking: bool,
+) -> Recipe:
     """Make a node of every edge, and an edge from each to those that begin where it ends. Source: DGL's ``line_graph``.
 
     Without ``backtracking`` none leads to an edge that goes back. They stand by the first edge, then by the second's end.
+    ``check`` is told how many edges there will be at most, and the bytes of an end, before any is made.
     """
     metadata, scratch = store.metadata, room.scratch
     edges = read_edges(store, number, room, with_rows=True)
     num_nodes = metadata.num_nodes_per_type[metadata.node_types.index(edges.edge_type[0])]
     assert edges.rows is not None
-    order, offsets, at = scratch.zeros(edges.size, narrow(edges.size)), scratch.zeros(num_nodes + 1, np.int64), 0
-    for _, _, ids in sorted_edges(store, edges, room, lambda *piece: piece):
-        order[at : at + ids.size] = ids
-        at += ids.size
+    offsets, size = scratch.zeros(num_nodes + 1, np.int64), 0
     for some in slices(edges.size):
         room.kernels.count_ids(np.ascontiguousarray(edges.src[some]), offsets[1:])
     np.cumsum(offsets, out=offsets)
-    size = sum(int(_followers(edges, offsets, some).sum()) for some in slices(edges.size))
+    for some in slices(edges.size):  # a loop does not follow itself
+        size += int(_followers(edges, offsets, some).sum()) - int(np.count_nonzero(edges.src[some] == edges.dst[some]))
+    check(size, edges.rows.dtype.itemsize)
+    order, at = scratch.zeros(edges.size, narrow(edges.size)), 0
+    for _, _, ids in sorted_edges(store, edges, room, lambda *piece: piece):
+        order[at : at + ids.size] = ids
+        at += ids.size
     src, dst = (scratch.zeros(size, edges.rows.dtype) for _ in range(2))
     at = 0
     for some in _cut_followed(edges, offsets, room.fit(_LINE_BYTES)):
