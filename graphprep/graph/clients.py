@@ -54,15 +54,21 @@ def to_scipy(graph: GraphQueries, edge_type: EdgeTypeLike | None, weight: str | 
     return (sparse.csc_array if is_csc else sparse.csr_array)((values, rows.indices, rows.indptr), shape=shape)
 
 
-def to_glt_topology(graph: GraphQueries, edge_type: EdgeTypeLike | None, weight: str | None) -> Any:
+def to_glt_topology(graph: GraphQueries, edge_type: EdgeTypeLike | None, weight: str | None, edge_id_col: str | None) -> Any:
     """See ``Graph.to_glt_topology``."""
     topology = load_library("graphlearn_torch.data").Topology
     rows = graph.adjacency(edge_type)
+    edge_ids, edge_id_col = rows.edge_ids, edge_id_col or graph.edge_id_column(edge_type)
+    if edge_id_col is not None:
+        edge_ids = _edge_numbers(graph, edge_type, edge_id_col)
+        if edge_ids.dtype.kind not in "iu":
+            raise UsageError(f"edge IDs must be integers, column {edge_id_col!r} has {edge_ids.dtype}", fix="name another one")
+        edge_ids = edge_ids.astype(np.int64)
     arrays = (rows.indices, rows.indptr) if rows.layout == "csc" else (rows.indptr, rows.indices)
     layout = rows.layout.upper()
     return topology(
         tuple(as_tensor(array) for array in arrays),
-        edge_ids=None if rows.edge_ids is None else as_tensor(rows.edge_ids),
+        edge_ids=None if edge_ids is None else as_tensor(edge_ids),
         edge_weights=None if weight is None else as_tensor(_edge_numbers(graph, edge_type, weight)),
         input_layout=layout,
         layout=layout,

@@ -107,11 +107,15 @@ class Graph(GraphStructure):
 
         return clients.to_dgl(self)
 
-    def to_glt_topology(self, edge_type: EdgeTypeLike | None = None, weight: str | None = None) -> Any:
+    def to_glt_topology(
+        self, edge_type: EdgeTypeLike | None = None, weight: str | None = None, edge_id_col: str | None = None
+    ) -> Any:
         """Return ``graphlearn_torch.data.Topology`` of an edge type, in the primary layout, with edge IDs; nothing is sorted.
 
-        ``weight`` names the edge column of its weights, 0 where an edge has none. Needs GraphLearn-for-PyTorch.
+        ``weight`` names the edge column of its weights, 0 where an edge has none. Edge IDs are those of the column
+        ``edge_id_col``, else of the one that ``convert --edge-id-col`` named, else positions in the input. Needs
+        GraphLearn-for-PyTorch.
         """
         from graphprep.graph import clients
 
-        return clients.to_glt_topology(self, edge_type, weight)
+        return clients.to_glt_topology(self, edge_type, weight, edge_id_col)

@@ -17,13 +17,15 @@ from graphprep.graph.rows import PartedRows
 from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.ids import EdgeTypeLike, IDConverter, IdLike, NodeTypeLike, TypedSpace
 from graphprep.model.metadata import GraphMetadata
-from graphprep.model.schema import ColumnSchema, EdgeType, EdgeTypeSchema, Layout, NodeTypeSchema
+from graphprep.model.schema import ColumnSchema, EdgeType, EdgeTypeSchema, Layout, NodeTypeSchema, edge_type_text
 from graphprep.model.shown.results import Card, Showable, type_rows
 from graphprep.model.shown.texts import count
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import Storage
+from graphprep.store.columns.edge_ids import is_edge_id_column
 from graphprep.store.paths import ColumnPaths, LayoutPaths, NodePaths, edge_folder, node_folder
+from graphprep.store.write import read_lineage
 
 Ints = NDArray[np.int64]
 EdgeOrder = Literal["ids", "rows", "srcdst"]
@@ -55,6 +57,16 @@ class GraphQueries(Showable):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as what opens the store again."""
         return (type(self), (self._storage, self.url))
+
+    def edge_id_column(self, edge_type: EdgeTypeLike | None = None) -> str | None:
+        """Return the column that ``convert --edge-id-col`` named as the edges' own IDs, as provenance.json says; None: none."""
+        number = self._edge_number(edge_type)
+        told = read_lineage(self._storage, self.url).get("convert")
+        options = told.get("options") if isinstance(told, dict) else None
+        wanted = options.get("edge_id_col") if isinstance(options, dict) else None
+        name, schema = edge_type_text(self.edge_types[number]), self.metadata.edge_schemas[number]
+        wanted = tuple(wanted) if isinstance(wanted, list) else ()
+        return next((column.name for column in schema.columns if is_edge_id_column(name, column, wanted)), None)
 
     def card(self) -> Card:
         """See ``Showable``."""

@@ -715,3 +715,23 @@ def test_glt_gets_rows_as_they_are(citations, monkeypatch):
     assert torch.is_tensor(indices) and indices.tolist() == rows.indices.tolist() and indptr.tolist() == rows.indptr.tolist()
     assert named["edge_ids"].tolist() == rows.edge_ids.tolist()
     assert named["edge_weights"].tolist() == graph.column(graph.edge_types[0], "weight").tolist()
+
+
+def test_glt_gets_the_edges_own_ids_where_the_store_has_them(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    fake = ModuleType("graphlearn_torch.data")
+    fake.Topology = lambda edge_index, **named: named["edge_ids"].tolist()
+    monkeypatch.setitem(sys.modules, "graphlearn_torch", ModuleType("graphlearn_torch"))
+    monkeypatch.setitem(sys.modules, "graphlearn_torch.data", fake)
+    (tmp_path / "e.csv").write_text("src,dst,eid,other\n0,1,70,1\n2,0,50,2\n1,0,30,3\n0,2,10,4\n")
+    for name, named in (("named", ["eid"]), ("plain", [])):
+        graphprep.convert(tmp_path / "e.csv", tmp_path / name, edge_id_col=named)
+    graphprep.transform(tmp_path / "named", tmp_path / "loops", "self-loops drop")
+    by_row = [50, 30, 70, 10]  # by destination
+    assert graphprep.load(tmp_path / "named").to_glt_topology() == by_row
+    assert graphprep.load(tmp_path / "loops").to_glt_topology() == by_row
+    plain = graphprep.load(tmp_path / "plain")
+    assert plain.to_glt_topology() == [1, 2, 0, 3]
+    assert plain.to_glt_topology(edge_id_col="eid") == by_row
+    with pytest.raises(graphprep.GraphprepError, match="no column 'x'"):
+        plain.to_glt_topology(edge_id_col="x")
