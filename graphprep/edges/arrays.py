@@ -222,6 +222,10 @@ def limits(kernels: Kernels, ids: Ints, threads: int) -> tuple[int, int]:
 
 def check_layout(layout: Layout) -> Layout:
     """Return ``layout``. Raises UsageError where it is none."""
+    if str(layout) == "coo":
+        raise UsageError(
+            "layout 'coo' has no rows: it is src and dst themselves", fix="keep them, or order them with sort_edges"
+        )
     _one_of("layout", layout, _LAYOUTS)
     return layout
 

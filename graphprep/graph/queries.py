@@ -28,8 +28,9 @@ from graphprep.store.paths import ColumnPaths, LayoutPaths, NodePaths, edge_fold
 from graphprep.store.write import read_lineage
 
 Ints = NDArray[np.int64]
-EdgeOrder = Literal["ids", "rows", "srcdst"]
+EdgeOrder = Literal["ids", "rows", "srcdst", "eid", ""]
 _ORDERS: tuple[EdgeOrder, ...] = ("ids", "rows", "srcdst")
+_DGL_ORDERS: dict[str, EdgeOrder] = {"eid": "ids", "": "rows"}  # as DGL's ``edges`` has them
 _ORDER_WORDS = {"ids": "by edge ID", "rows": "as rows lie", "srcdst": "by source, then destination"}
 
 
@@ -163,11 +164,12 @@ class GraphQueries(Showable):
         """Return all edges of a type: ``src, dst, edge_ids = graph.edges()``, [m] each, by edge ID.
 
         ``order``: ``ids``, by edge ID; ``rows``, as rows of the primary layout lie, and with them what ``column`` returns; or
-        ``srcdst``, by source, then destination, then edge ID. ``columns`` are names of columns to have in the same order, as
-        ``Edges.columns``. Edge IDs are None where the store holds none; then there is no order by them.
+        ``srcdst``, by source, then destination, then edge ID. DGL's ``eid`` and ``""`` are the first two. ``columns`` are names
+        of columns to have in the same order, as ``Edges.columns``. Edge IDs are None where the store holds none; then there is
+        no order by them.
         """
         edge = self._edge_number(edge_type)
-        check_order(order)
+        order = check_order(order)
         rows = self._stored_rows(edge, self.metadata.primary_layout)
         positions = self._in_order(edge, order)
         if positions is None:
@@ -524,7 +526,7 @@ class GraphQueries(Showable):
         """Check the order that is asked for of a column, and return as ``_in_order`` does."""
         if order is None:
             return None
-        check_order(order)
+        order = check_order(order)
         if isinstance(type_, str) and type_ in self.node_types:
             raise UsageError(f"order belongs to edges: columns of {type_!r} lie by node", fix="leave out order")
         if partition is not None and order != "rows":
@@ -582,10 +584,12 @@ class Edges(_Ends):
         return f"Edges({self.src.size:,} {_ORDER_WORDS[self.order]} (order={self.order!r}): {', '.join(names)})"
 
 
-def check_order(order: object) -> None:
-    """Refuse an order of edges that there is not."""
-    if order not in _ORDERS:
-        raise UsageError(f"there is no order {order!r}", fix=f"use one of {', '.join(_ORDERS)}")
+def check_order(order: object) -> EdgeOrder:
+    """Return an order of edges, also for DGL's word. Raises UsageError where there is none."""
+    for known in _ORDERS:
+        if order == known or (isinstance(order, str) and _DGL_ORDERS.get(order) == known):
+            return known
+    raise UsageError(f"there is no order {order!r}", fix=f"use one of {', '.join(_ORDERS)}")
 
 
 def _ordered(column: Any, positions: NDArray[Any] | None) -> Any:

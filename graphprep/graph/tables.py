@@ -34,8 +34,8 @@ def to_arrow(
         if name not in schemas:
             raise DataError(f"{type_!r} has no column {name!r}", fix=one_of(schemas))
     is_node = isinstance(type_, str) and type_ in graph.node_types
-    own = _node_keys(graph, str(type_), ids) if is_node else _edge_keys(graph, type_, order or "ids", ids)
-    order = order if is_node else order or "ids"
+    own = _node_keys(graph, str(type_), ids) if is_node else _edge_keys(graph, type_, "ids" if order is None else order, ids)
+    order = "ids" if order is None and not is_node else order
     found = [
         arrow_column(schemas[name], graph.column(type_, name, order=order), graph.present(type_, name, order=order))
         for name in names

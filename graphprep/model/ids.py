@@ -301,14 +301,14 @@ class IDConverter:
         return self.edges.offsets.copy()
 
     @property
-    def num_nodes(self) -> int:
-        """Return the number of nodes of all types."""
-        return int(self.nodes.offsets[-1])
+    def num_nodes(self) -> list[int]:
+        """Return the number of nodes of each type, by its ID."""
+        return list(map(int, np.diff(self.nodes.offsets)))
 
     @property
-    def num_edges(self) -> int:
-        """Return the number of edges of all types."""
-        return int(self.edges.offsets[-1])
+    def num_edges(self) -> list[int]:
+        """Return the number of edges of each type, by its ID."""
+        return list(map(int, np.diff(self.edges.offsets)))
 
     def ntype2id(self, ntype: Any) -> Any:
         """Return the ID of a node type; an int64 array for several."""

@@ -259,7 +259,7 @@ def test_ids_out_of_range(src, dst, num_nodes, message):
         ({"src": [0, 1], "dst": [0]}, "src has 2 IDs, dst has 1"),
         ({"src": [0.5], "dst": [0]}, "src must be integers in one dimension, found float64 of shape (1,)"),
         ({"src": [0], "dst": [[0]]}, "dst must be integers in one dimension, found int64 of shape (1, 1)"),
-        ({"src": [0], "dst": [0], "layout": "coo"}, "layout must be one of csc, csr, found 'coo'"),
+        ({"src": [0], "dst": [0], "layout": "coo"}, "layout 'coo' has no rows: it is src and dst themselves"),
         ({"src": [0], "dst": [0], "threads": 0}, "threads must be at least 1, found 0"),
         ({"src": [0], "dst": [0], "num_nodes": -1}, "num_nodes must be 0 to 2^62, found -1"),
     ],

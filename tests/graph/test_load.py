@@ -341,7 +341,15 @@ def test_without_edge_ids_edges_are_sorted_by_their_ends_alone():
     assert list(zip(src.tolist(), dst.tolist(), strict=True)) == sorted(zip(*(end.tolist() for end in rows[:2]), strict=True))
 
 
-@pytest.mark.parametrize("order", ["id", "eid", "SRCDST", "", None, 1])
+@pytest.mark.parametrize(("order", "ours"), [("eid", "ids"), ("", "rows")])
+def test_orders_have_the_names_of_dgl_too(graph, order, ours):
+    assert [ends.tolist() for ends in graph.edges("buys", order=order)] == [ends.tolist() for ends in graph.edges("buys", ours)]
+    assert graph.edges("buys", order=order).order == ours
+    assert graph.column("buys", "weight", order=order).tolist() == graph.column("buys", "weight", order=ours).tolist()
+    assert graph.to_arrow("buys", order=order) == graph.to_arrow("buys", order=ours)
+
+
+@pytest.mark.parametrize("order", ["id", "EID", "SRCDST", None, 1])
 def test_an_order_that_there_is_not_is_refused(graph, order):
     message = f"there is no order {order!r}\n  fix: use one of ids, rows, srcdst"
     asks = [lambda: graph.edges("buys", order=order)]

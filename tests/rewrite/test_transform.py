@@ -955,6 +955,10 @@ def test_stores_in_another_order_go_through_it(words, scope, tmp_path):
         (["filter", "`\udcff` > 1"], "no type has the columns of '`\\udcff` > 1'"),
         (["filter", "weight > 'x'"], "'x' is no value of column 'weight'"),
         (["drop-columns", "size"], "drop-columns: there is no column 'size'\n  fix: use one of weight"),
+        (
+            ["layout", "coo"],
+            "layout: a store has rows, CSC or CSR; 'coo' is its edges one after another\n  fix: use graphprep export",
+        ),
         (["node-subgraph", "@size"], "'_N' has no column 'size'"),
         (["khop-subgraph", "seeds", "x"], "khop-subgraph: 'x' is no number of hops"),
         (["edge-subgraph", "no:rel:no@weight"], "no:rel:no@weight"),
