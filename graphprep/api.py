@@ -317,7 +317,7 @@ def stats(
             _refuse_input_options(reading)
             return looking.stats(urls[0], options, told)
         looking.check_seed(options)
-        check_plot(options, storage)
+        check_plot(options, storage, urls, reading)
         _check_bad_records(reading, urls)
         folder = PrivateFolder(options.run.tmp_dir)
         stack.callback(folder.remove)
@@ -543,8 +543,8 @@ def claim_exports(store: str, exports: Sequence[tuple[str, str]], options: Expor
     from graphprep.storage.write.files import check_place
 
     places = [out for _, out in exports]
-    exporting.check_places(store, *places)
     with _open_storage(options.run) as storage:
+        exporting.check_places(storage, store, *places, options=options)
         for target, out in exports:
             exporting.check_target(storage, target, out, options)
             check_place(storage, out)

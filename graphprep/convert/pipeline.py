@@ -35,7 +35,7 @@ from graphprep.convert.units.folder import refuse_workers
 from graphprep.engine.budget import count_memory
 from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
 from graphprep.kernels.edges import Kernels
-from graphprep.model.errors import DataError
+from graphprep.model.errors import DataError, UsageError
 from graphprep.model.options.checks import parse_error_limit
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.options.recorded import recorded
@@ -46,6 +46,7 @@ from graphprep.storage.faults import display_url
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.spill.journal import KeptFolder
+from graphprep.storage.write.places import refuse_overlap
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.assign import PARTITION_METHODS, PartitionFunction
 from graphprep.store.room import (
@@ -163,6 +164,8 @@ def convert(
         kept = journal or journal_folder(out, tmp_dir)
         run = stack.enter_context(begin_run(inputs, (out,), options, tmp_dir, reporter, kept if options.resume else None))
         ledger, memory = run.ledger, run.memory
+        outs = [out] if options.bad_records is None else [out, options.bad_records]
+        refuse_overlap(run.storage, outs, {"input": inputs}, options)
         resumes = options.resume or elsewhere is not None
         if elsewhere is None:
             refuse_workers(run.storage, out)
@@ -286,6 +289,9 @@ def _run_skipping(run: Run, most_errors: int | None, stages: Callable[[Rejects],
     options, storage = run.options, run.storage
     url = options.bad_records
     if url is not None:
+        if storage.is_file(url) and not (options.overwrite or options.resume):
+            fix = "choose another name, or remove it by hand; convert --overwrite replaces it"
+            raise UsageError("the file exists", place=f"--bad-records {display_url(url)}", fix=fix)
         check_writable(storage, url)
     with Rejects(most_errors, options.run.tmp_dir) as rejects:
         try:
@@ -303,6 +309,7 @@ def _run_stages(
     folders = (None, None) if disk is None else (disk.out, disk.tmp_dir)
     known = plan(run.inputs, run.options, run.storage, memory, ledger, folders)
     if disk is not None:
+        refuse_overlap(run.storage, [disk.out], {"input": {span.url for span in known.input.sources.spans}})
         check_disk(known.input, run.storage, disk, ledger.reporter)
     decoded = None if elsewhere is None else elsewhere(run, known)
     known = known if decoded is None else decoded.known

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,18 +18,20 @@ from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.ids import TrainerIds
 from graphprep.exporters.view.missing import tell_missing
 from graphprep.exporters.view.missing_times import MissingTimes, find_missing_times
-from graphprep.model.errors import StorageError, UsageError
+from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportOptions, ExportPlan, ExportSummary, MessageEdges, StoreNeed
 from graphprep.model.metadata import EXPORT_FORMAT, RECORD_NAME, GraphMetadata, dump_json
 from graphprep.model.protocols import Reporter
 from graphprep.plan.exports import about_bytes
-from graphprep.rewrite.run import StoreRun, array_bytes, lies_in, refuse_same
+from graphprep.rewrite.run import StoreRun, array_bytes
 from graphprep.rewrite.stored_edges import derive_needs
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import remove_leftovers
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import STDIN, Storage
 from graphprep.storage.write.outputs import FolderOutput
+from graphprep.storage.write.owned import export_files, find_files, is_export, read_json, refuse_foreign
+from graphprep.storage.write.places import lies_in, refuse_overlap
 from graphprep.storage.write.publish import is_left_over
 from graphprep.storage.write.twins import TwinFinder
 from graphprep.store.assign import check_partition_method, method_name
@@ -61,8 +62,8 @@ def export(
     options = options or ExportOptions()
     with contextlib.ExitStack() as stack:
         run = StoreRun(store, out, options.run, reporter, stack)
-        check_places(store, out)
-        exporter, exists = check_target(run.storage, target, out, options)
+        check_places(run.storage, store, out, options=options)
+        exporter, replaces = check_target(run.storage, target, out, options)
         memory = run.plan_memory()
         remove_leftovers(run.tmp_dir or tempfile.gettempdir())  # of a killed run, which this one might need no folder to find
         source = run.open_store()
@@ -76,7 +77,7 @@ def export(
         times = find_missing_times(source, kept, options.missing_time) if plan.hands_times else MissingTimes()
         need = replace(_need(plan, options, message_edges(exporter, source.metadata, options)), timed_edges=times.dropped)
         exported_columns(kept, exporter, plan, options)  # what is refused is refused before anything is made
-        folder = stack.enter_context(_folder(run, exporter, options, exists=exists))
+        folder = stack.enter_context(_folder(run, exporter, options, replaces))
         room = run.room(memory, source.metadata)
         run.ledger.begin("prepare", derive_needs(room), total_bytes=sum(array_bytes(source)))
         ready = stack.enter_context(derived_store(source, need, run.storage, room, run.reporter, run.tmp_dir))
@@ -104,11 +105,11 @@ def _about_bytes(target: str, source: StoreReader) -> int | None:
     return about_bytes(target, nodes, edges, sum(array_bytes(source, "(?!.*/cs[cr]/)")))
 
 
-def _folder(run: StoreRun, exporter: Exporter, options: ExportOptions, *, exists: bool) -> FolderOutput:
+def _folder(run: StoreRun, exporter: Exporter, options: ExportOptions, replaces: frozenset[str] | None) -> FolderOutput:
     """Return the folder of an export; entered, it is claimed by this run."""
     digest = getattr(exporter, "file_digest", None)
     return FolderOutput(
-        run.storage, run.out, exists=exists, last=exporter.root_file, digest=digest, takes_over=options.overwrite
+        run.storage, run.out, replaces=replaces, last=exporter.root_file, digest=digest, takes_over=options.overwrite
     )
 
 
@@ -138,22 +139,22 @@ def _summary(
     )
 
 
-def check_places(store: str, *outs: str) -> None:
+def check_places(storage: Storage, store: str, *outs: str, options: ExportOptions) -> None:
     """Raise UsageError where a place has no name, or one of ``outs`` is the store, lies in it, or in another one of them."""
     if not store:
         raise UsageError("the store has no name", fix="name the folder or URL of a store")
     for number, out in enumerate(outs):
         if not out:
             raise UsageError("the output has no name", fix="name the folder or URL to write")
-        refuse_same(store, out)
+        refuse_overlap(storage, [out], {"store": [store]}, options)
         for other in outs[:number]:
             if lies_in(out, other) or lies_in(other, out):
                 places = [display_url(other)] if other == out else [display_url(other), display_url(out)]
                 raise UsageError(f"two exports go to {' and '.join(places)}", fix="name different folders")
 
 
-def check_target(storage: Storage, target: str, out: str, options: ExportOptions) -> tuple[Exporter, bool]:
-    """Return the exporter of a target, and whether an earlier export is to be replaced.
+def check_target(storage: Storage, target: str, out: str, options: ExportOptions) -> tuple[Exporter, frozenset[str] | None]:
+    """Return the exporter of a target, and the files of an earlier export that are to be replaced.
 
     Raises UsageError for an unknown target, options that it does not have or that make no sense, and a place that is taken.
     """
@@ -231,12 +232,16 @@ def exported_columns(metadata: GraphMetadata, exporter: Exporter, plan: ExportPl
 def _write(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, dropped: Sequence[str], folder: FolderOutput) -> list[str]:
     """Write what every export has, then the trainer's own files; return notes."""
     maps = [] if exporter.node_ids == "own" else graph.ids.write_maps(folder)
-    record = dump_json(_record(graph, exporter, plan, maps, dropped))
+    record = _record(graph, exporter, plan, maps, dropped)
+
+    def write_record() -> None:
+        folder.write(RECORD_NAME, dump_json({**record, "files": sorted({*folder.names, RECORD_NAME, exporter.root_file})}))
+
     if exporter.root_file != RECORD_NAME:
-        folder.write(RECORD_NAME, record)
+        folder.before_last = write_record
     exporter.export(graph, folder)
-    if exporter.root_file == RECORD_NAME:
-        folder.write(RECORD_NAME, record)
+    if RECORD_NAME not in folder.names:
+        write_record()
     if not maps:
         return graph.notes
     return [*graph.notes, f"nodes go by typed IDs; {', '.join(maps)} {'have' if len(maps) > 1 else 'has'} the raw ones"]
@@ -301,29 +306,31 @@ def _counts(graph: StoredGraph, plan: ExportPlan) -> Mapping[str, object]:
     return {**counts, "message_edges": plan.need.message_edges, "held_out": held_out} if held_out else counts
 
 
-def _may_replace(storage: Storage, out: str, overwrite: bool) -> bool:
-    """Return whether an earlier export, whole or not, stands at ``out`` that is to be replaced.
+def _may_replace(storage: Storage, out: str, overwrite: bool) -> frozenset[str] | None:
+    """Return the files of an earlier export, whole or not, that is to be replaced at ``out``; None where nothing is there.
 
     Raises UsageError where something stands there without ``overwrite``, or something else.
     """
     if not storage.is_taken(out):
-        return False
+        return None
     place = display_url(out)
     if out == STDIN:
         raise UsageError("an export is a folder, and cannot go to stdout", place=out, fix="name the folder to write, or a URL")
-    try:
-        storage.refuse_stream(storage.join(out, RECORD_NAME))
-        value = json.loads(storage.read_bytes(storage.join(out, RECORD_NAME)))
-    except (StorageError, ValueError, RecursionError):
-        value = None
-    is_export = (isinstance(value, dict) and value.get("format") == EXPORT_FORMAT) or is_left_over(storage, out)
+    is_ours = is_export(read_json(storage, storage.join(out, RECORD_NAME)))
+    is_left = not is_ours and is_left_over(storage, out)
     if not overwrite:
-        fix = "choose another name" + (", or give --overwrite" if is_export else ": it is no export, and is never replaced")
+        is_known = is_ours or is_left
+        fix = "choose another name" + (", or give --overwrite" if is_known else ": it is no export, and is never replaced")
         raise UsageError("the output exists", place=place, fix=fix)
-    if not is_export:
+    if is_left:
+        return frozenset(find_files(storage, out))
+    names = export_files(storage, out)
+    if names is None:
+        what = f"has no list of its files in {RECORD_NAME}" if is_ours else "is not what graphprep exported"
         raise UsageError(
-            "is not what graphprep exported; --overwrite replaces nothing else",
+            f"{what}; --overwrite replaces nothing else",
             place=place,
             fix="choose another name, or remove it by hand",
         )
-    return True
+    refuse_foreign(storage, out, names)
+    return names

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, get_args
 
 from graphprep.edges.device.find import find_kernels
@@ -30,6 +31,7 @@ from graphprep.model.protocols import Reporter
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.write.outputs import STDOUT, FolderOutput, check_output, write_output
+from graphprep.storage.write.owned import find_files
 
 _SUFFIXES: dict[str, GenerateFormat] = {".csv": "csv", ".parquet": "parquet"}
 _OURS = re.compile(
@@ -49,7 +51,7 @@ def generate(kind: str, out: str, options: GenerateOptions, reporter: Reporter, 
     in_folder = format in FOLDER_FORMATS[graph_kind]
     if in_folder and out == STDOUT:
         raise UsageError(f"--format {format} is a folder of files, not a stream", fix="name a folder, or another --format")
-    exists = check_output(storage, out, options.overwrite, _is_ours if in_folder else None)
+    replaces = check_output(storage, out, options.overwrite, partial(_own_files, storage, out) if in_folder else None)
     threads = options.run.threads or default_threads()
     reporter.stage("generate")
     counts = Counts()
@@ -61,7 +63,7 @@ def generate(kind: str, out: str, options: GenerateOptions, reporter: Reporter, 
         pieces = _pieces(graph, format, threads, advance, counts)
         num_bytes = write_output(storage, out, pieces)
     else:
-        with FolderOutput(storage, out, exists=exists, takes_over=options.overwrite) as folder:
+        with FolderOutput(storage, out, replaces=replaces, takes_over=options.overwrite) as folder:
             _write_folder(graph, format, values, folder, threads, advance, counts)
             folder.publish()
         num_bytes = folder.num_bytes
@@ -145,5 +147,7 @@ def _sizes(graph: EdgeGraph | HeteroGraph, counts: Counts) -> tuple[dict[str, in
     return {"_N": graph.num_nodes}, {"_N:_E:_N": graph.num_edges}
 
 
-def _is_ours(name: str) -> bool:
-    return _OURS.fullmatch(name) is not None
+def _own_files(storage: Storage, out: str) -> set[str] | None:
+    """Return the files of a graph that was generated into a folder; None where its main file is missing."""
+    names = {name for name in find_files(storage, out) if _OURS.fullmatch(name)}
+    return names if {"src.npy", "dst.npy"} <= names or not names.isdisjoint(("graph.yaml", "metadata.json")) else None

@@ -15,9 +15,10 @@ from graphprep.model.schema import edge_type_text
 from graphprep.rewrite.keys import OrderRules
 from graphprep.rewrite.node_files import open_node_files
 from graphprep.rewrite.reorder import StoreReorderer
-from graphprep.rewrite.run import StoreRun, array_bytes, refuse_same
+from graphprep.rewrite.run import StoreRun, array_bytes
 from graphprep.rewrite.walks import WALKS
 from graphprep.storage.read.arrays import ArrayReader, StoreReader
+from graphprep.storage.write.places import refuse_overlap
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.room import DiskNeed, compare_disk
 
@@ -30,7 +31,7 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
     options = options or ReorderOptions()
     with contextlib.ExitStack() as stack:
         run = StoreRun(store, out, options.run, reporter, stack)
-        refuse_same(store, out)
+        refuse_overlap(run.storage, [out], {"store": [store]}, options)
         memory, source = run.plan_memory(), run.open_store()
         rules = _order_rules(source.metadata, options, run)
         compare_disk(out, run.tmp_dir, _disk_need(source, memory, rules), run.reporter)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from graphprep.edges.device.find import RunDevice
@@ -21,9 +19,8 @@ from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import QuietReporter, Reporter
 from graphprep.model.run_options import RunOptions
-from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import StoreReader
-from graphprep.storage.read.urls import Storage, local_path
+from graphprep.storage.read.urls import Storage
 from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.outputs import FolderOutput
@@ -122,27 +119,6 @@ class StoreRun:
             "stage_s": dict(self.ledger.seconds),
             "spilled_bytes": room.pool.spilled_bytes,
         }
-
-
-def refuse_same(store: str, out: str) -> None:
-    """Refuse to write over the store that is read until the end, or into its folder.
-
-    Raises UsageError.
-    """
-    if lies_in(out, store):
-        words = "the output is the store itself" if lies_in(store, out) else "the output lies in the store"
-        raise UsageError(words, place=display_url(out), fix="choose another name")
-
-
-def lies_in(url: str, folder: str) -> bool:
-    """Return whether a path or URL is a folder, or lies in it."""
-    paths = local_path(url), local_path(folder)
-    if None in paths:
-        return f"{url.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
-    inner, outer = (
-        Path(os.path.realpath(str(path))) for path in paths
-    )  # unlike resolve, it raises nothing for a loop of links
-    return inner.is_relative_to(outer)
 
 
 def room_for(memory: MemoryPlan, tmp_dir: str | None, stack: contextlib.ExitStack, kernels: Kernels) -> Workspace:

@@ -6,7 +6,6 @@ import contextlib
 import copy
 import dataclasses
 import itertools
-import re
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -24,20 +23,23 @@ from graphprep.model.metadata import MANIFEST_NAME
 from graphprep.model.options.sample import SampleOptions, SampleSummary
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import edge_type_text
-from graphprep.rewrite.run import StoreRun, refuse_same
+from graphprep.rewrite.run import StoreRun
 from graphprep.rewrite.stored_edges import derive_needs
 from graphprep.sample.drawn import FlowSeeds
 from graphprep.sample.flows import SEED_BYTES, GrownFlow, TooLargeError, grow_flows
+from graphprep.sample.manifest import FORMAT
 from graphprep.sample.order import describe_store
 from graphprep.sample.plan import SampleAsked, check_walkers, plan_sample
 from graphprep.sample.rows import BlockArrays, HeldRows, Rows, hold_or_stream, open_rows
 from graphprep.sample.seeds import Seeds, read_seeds
 from graphprep.sample.write import SHARD_BYTES, ShardWriter
 from graphprep.storage.private import remove_leftovers
+from graphprep.storage.read.urls import Storage
 from graphprep.storage.write.outputs import FolderOutput, check_output
+from graphprep.storage.write.owned import read_json
+from graphprep.storage.write.places import refuse_overlap
 from graphprep.store.columns.times import DROP, FilledTimes, edges_words
 
-_OURS = re.compile(r"manifest\.json|samples-[0-9]{5,}\.(?:npz|parquet)")
 _NO_OPTIONS = ("run", "overwrite", "seeds", "seed_times")  # the bytes do not depend on them, or on more than their names
 
 
@@ -51,14 +53,14 @@ def sample(store: str, out: str, options: SampleOptions, reporter: Reporter | No
         run = StoreRun(store, out, replace(options.run, device="cpu"), reporter, stack)
         if not out:
             raise UsageError("the output has no name", fix="name the folder or URL to write")
-        refuse_same(store, out)
-        exists = check_output(run.storage, out, options.overwrite, lambda name: bool(_OURS.fullmatch(name)), "sample")
+        refuse_overlap(run.storage, [out], {"store": [store]}, options)
+        replaces = check_output(run.storage, out, options.overwrite, lambda: _own_files(run.storage, out), "sample")
         memory = run.plan_memory()
         remove_leftovers(run.tmp_dir or tempfile.gettempdir())
         source = run.open_store()
         asked = plan_sample(source.metadata, options)
         folder = stack.enter_context(
-            FolderOutput(run.storage, out, exists=exists, last=MANIFEST_NAME, takes_over=options.overwrite)
+            FolderOutput(run.storage, out, replaces=replaces, last=MANIFEST_NAME, takes_over=options.overwrite)
         )
         room = run.room(memory, source.metadata)
         run.ledger.begin("seeds", derive_needs(room))
@@ -94,6 +96,16 @@ def sample(store: str, out: str, options: SampleOptions, reporter: Reporter | No
             num_files=folder.num_files,
             notes=draw_notes(asked, options, blocks),
         )
+
+
+def _own_files(storage: Storage, out: str) -> set[str] | None:
+    """Return the files of the samples at ``out``, by their manifest; None where it does not say."""
+    value = read_json(storage, storage.join(out, MANIFEST_NAME))
+    try:
+        shards = value["shards"] if value["format"] == FORMAT else None
+        return None if shards is None else {MANIFEST_NAME, *(str(one["path"]) for one in shards)}
+    except (TypeError, KeyError):
+        return None
 
 
 def _needs(memory: MemoryPlan, room: Workspace) -> Iterator[Need]:

@@ -44,7 +44,7 @@ def stats(
     check_seed(options)
     with contextlib.ExitStack() as stack:
         run = StoreRun(store, None, replace(options.run, device="cpu"), reporter, stack)
-        check_plot(options, run.storage)
+        check_plot(options, run.storage, [store])
         memory, source = run.plan_memory(), run.open_store()
         step = _Stages(run, source, run.room(memory, source.metadata), options)
         degrees, nodes, components = step.degrees()

@@ -34,7 +34,7 @@ out = sys.argv[1]
 storage, spill = Storage(), PrivateFolder(os.path.dirname(out))
 open(os.path.join(spill.make(), "runs-1"), "wb").write(bytes(100))
 writer = StoreWriter(storage, out, True).__enter__()
-writer.write_file("part-00000/array", bytes(5000))
+writer.write_file("part-00000/nodes/n/x.npy", bytes(5000))
 print("begun", flush=True)
 sys.stdin.read()
 os.kill(os.getpid(), signal.SIGKILL)
@@ -46,11 +46,15 @@ STRANGERS = {
     "out.graphprep-0123abcd": b"x",
     ".graphprep-tmp-0123abcd-0123456789ab": b"a file",
     ".other/graphprep-claim": b"x",
-    "part-00000/array": b"somebody's",
-    "raw/part-00000/array": b"somebody's",
+    "part-00000/nodes/n/x.npy": b"somebody's",
+    "raw/part-00000/nodes/n/x.npy": b"somebody's",
     "provenance.json": b"{}",
 }
-OLD = {"store/metadata.json": b'{"format": "graphprep-store"}', "store/part-00000/array": b"whole"}
+OLD = {
+    "store/metadata.json": b'{"format": "graphprep-store", "parts": [{"path": "part-00000"}]}',
+    "store/part-00000/nodes/n/x.npy": b"whole",
+}
+OLD["store/part-00000/manifest.json"] = b'{"arrays": [{"path": "nodes/n/x.npy"}]}'
 
 
 class Place:
@@ -88,7 +92,7 @@ def place(request):
 def begin(out, overwrite=False):
     writer = StoreWriter(Storage(), out, overwrite)
     writer.__enter__()
-    writer.write_file("part-00000/array", b"half")
+    writer.write_file("part-00000/nodes/n/x.npy", b"half")
     writer.url_of("")  # what was put together with others is there
     return writer
 
@@ -382,17 +386,17 @@ def test_a_remote_claim_of_another_machine_is_respected(place):
 def test_a_run_that_fails_leaves_the_claim_of_the_dead_one_whose_objects_are_there(place):
     """Else nobody could tell any more whose they are."""
     out = f"{place.url}/flows"
-    dead = FolderOutput(Storage(), out, exists=False, last="META").__enter__()
+    dead = FolderOutput(Storage(), out, replaces=None, last="META").__enter__()
     dead.write("graph/edges.bin", b"x" * 10)
     dead._target.url("")
     die(dead, pid=0)
     before = place.files()
-    with pytest.raises(RuntimeError), FolderOutput(Storage(), out, exists=True, last="META") as another:
+    with pytest.raises(RuntimeError), FolderOutput(Storage(), out, replaces=frozenset(), last="META") as another:
         another.write("graph/nodes.bin", b"y")
         raise RuntimeError
     if "hdfs" not in place.url:  # there a hidden folder tells it
         assert place.files() == before
-    another = FolderOutput(Storage(), out, exists=True, last="META").__enter__()
+    another = FolderOutput(Storage(), out, replaces=frozenset(), last="META").__enter__()
     another.write("graph/nodes.bin", b"y")
     another._target.url("")
     die(another)  # it is killed as well
@@ -401,7 +405,7 @@ def test_a_run_that_fails_leaves_the_claim_of_the_dead_one_whose_objects_are_the
 
 
 def test_an_export_leaves_what_it_did_not_write(place):
-    folder = FolderOutput(Storage(), f"{place.url}/flows", exists=False, last="META")
+    folder = FolderOutput(Storage(), f"{place.url}/flows", replaces=None, last="META")
     folder.__enter__()
     folder.write("graph/edges.bin", b"x" * 10)
     folder._target.url("")
@@ -414,7 +418,7 @@ def test_an_export_leaves_what_it_did_not_write(place):
 def test_a_whole_output_that_is_hidden_stays_while_it_is_the_only_one(place):
     writer = begin(f"{place.url}/new", overwrite=True) if "hdfs" in place.url else None
     if writer is None:
-        place.put({"new/part-00000/array": b"half", "new/.graphprep-claim": b"{}"})
+        place.put({"new/part-00000/nodes/n/x.npy": b"half", "new/.graphprep-claim": b"{}"})
         writer = begin_over(place)
     writer.write_file("metadata.json", b"{}")
     writer.url_of("")
@@ -439,7 +443,7 @@ def begin_over(place):
 
 def test_uploads_that_were_not_ended_are(bucket):
     writer = begin(f"{bucket.url}/deep/store")
-    array = writer.open_array("part-00000", "big.npy", "u1", (12 << 20,))
+    array = writer.open_array("part-00000", "nodes/n/big.npy", "u1", (12 << 20,))
     array.append(np.zeros(11 << 20, "u1"))
     call = bucket.fs.call_s3
     call("create_multipart_upload", Bucket=bucket.name, Key="deep/store/theirs.bin")
@@ -447,7 +451,7 @@ def test_uploads_that_were_not_ended_are(bucket):
     call("create_multipart_upload", Bucket=bucket.name, Key="deep/edges.txt")
     assert len(bucket.uploads()) == 4
     die(writer)
-    place = f"{bucket.url}/deep/store/part-00000/big.npy"
+    place = f"{bucket.url}/deep/store/part-00000/nodes/n/big.npy"
     assert (place, "1 unfinished upload") in removed(graphprep.clean(f"{bucket.url}/deep"))
     assert sorted(bucket.uploads()) == ["deep/edges.txt", "deep/other/part-00000/a.npy", "deep/store/theirs.bin"]
     (kept,) = graphprep.clean(f"{bucket.url}/deep/edges.txt").kept

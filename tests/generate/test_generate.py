@@ -424,7 +424,7 @@ def test_what_exists_stays_without_overwrite(tmp_path):
     assert out.read_text() == "mine"
     graphprep.generate("grid", str(out), rows=1, cols=2, overwrite=True)
     assert out.read_text() == "0 1\n1 0\n"
-    with pytest.raises(UsageError, match="generate does not write"):
+    with pytest.raises(UsageError, match=r"graphprep did not write there: notes\.txt"):
         graphprep.generate("grid", str(out), format="npy", overwrite=True)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -439,7 +439,7 @@ def test_a_folder_is_replaced_only_where_all_of_it_was_written_here(tmp_path):
     with pytest.raises(UsageError, match="is a folder, and a file is to be written"):
         graphprep.generate("grid", str(out), overwrite=True)
     (out / "notes.txt").write_text("mine")
-    with pytest.raises(UsageError, match="generate does not write"):
+    with pytest.raises(UsageError, match=r"graphprep did not write there: notes\.txt"):
         graphprep.generate("grid", str(out), format="npy", overwrite=True)
     assert (out / "notes.txt").read_text() == "mine"
 

@@ -247,7 +247,7 @@ def test_one_numeric_column_of_a_chunked_parquet_feature_is_a_matrix(tmp_path):
     pq.write_table(pa.table({"a": [1.5, 2.5]}), tmp_path / "a.parquet")
     data = {"_N": {"a": {"format": {"name": "parquet"}, "data": ["a.parquet"]}}}
     file(tmp_path, json.dumps({**CHUNKED, "node_data": data, "edge_data": {}}), "metadata.json")
-    graphprep.convert([str(tmp_path)], str(tmp_path / "out"), format="chunked")
+    graphprep.convert([str(tmp_path / "metadata.json")], str(tmp_path / "out"), format="chunked")
     assert np.load(tmp_path / "out/part-00000/nodes/_N/data/a.npy").tolist() == [[1.5], [2.5]]
 
 

@@ -155,9 +155,10 @@ def test_no_memory_is_not_a_failed_disk(edges, capfd, monkeypatch):
 def test_a_nul_in_a_path_of_metadata(tmp_path):
     metadata = {"node_type": ["a"], "num_nodes_per_type": [1], "edge_type": [], "num_edges_per_chunk": [], "edges": {}}
     metadata["node_data"] = {"a": {"x": {"format": {"name": "numpy"}, "data": ["a\0b"]}}}
-    (tmp_path / "metadata.json").write_text(json.dumps(metadata))
+    (tmp_path / "graph").mkdir()
+    (tmp_path / "graph/metadata.json").write_text(json.dumps(metadata))
     with pytest.raises(StorageError):
-        api.convert(str(tmp_path), str(tmp_path / "store"))
+        api.convert(str(tmp_path / "graph"), str(tmp_path / "store"))
 
 
 def test_an_endless_id_is_not_repeated(edges, capfd):

@@ -20,13 +20,15 @@ from graphprep.storage.read.urls import Storage
 from graphprep.storage.write import claims
 from graphprep.storage.write.publish import StoreWriter
 
-METADATA = b'{"format": "graphprep-store"}\n'
+METADATA = b'{"format": "graphprep-store", "parts": [{"path": "part-00000"}]}\n'
+FILES = ["store/metadata.json", "store/part-00000/manifest.json", "store/part-00000/nodes/n/x.npy"]
+MANIFEST = b'{"arrays": [{"path": "nodes/n/x.npy"}]}'
 WRITER = """
 import sys, time
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.storage.read.urls import Storage
 with Storage() as storage, StoreWriter(storage, sys.argv[1], True) as writer:
-    writer.write_file("part-00000/array", b"x")
+    writer.write_file("part-00000/nodes/n/x.npy", b"x")
     print("begun", flush=True)
     time.sleep(60)
 """
@@ -50,7 +52,8 @@ def begin(out, overwrite=False):
     storage = Storage()
     writer = StoreWriter(storage, out, overwrite)
     writer.__enter__()
-    writer.write_file("part-00000/array", b"x")
+    writer.write_file("part-00000/nodes/n/x.npy", b"x")
+    writer.write_file("part-00000/manifest.json", MANIFEST)
     return writer
 
 
@@ -204,9 +207,9 @@ def test_a_remote_output_is_claimed_from_the_start(out):
     with pytest.raises(UsageError):
         begin(out)
     finish(first)
-    assert files(out) == ["store/metadata.json", "store/part-00000/array"]
+    assert files(out) == FILES
     finish(begin(out, overwrite=True))
-    assert files(out) == ["store/metadata.json", "store/part-00000/array"]
+    assert files(out) == FILES
 
 
 def claim_of(out, **changes):
@@ -224,7 +227,7 @@ def test_the_claim_of_a_dead_process_of_this_machine_is_void(out):
     child.wait()
     claim_of(out, pid=child.pid)
     finish(begin(out, overwrite=True))
-    assert [name for name in files(out) if name.startswith("store/")] == ["store/metadata.json", "store/part-00000/array"]
+    assert [name for name in files(out) if name.startswith("store/")] == FILES
     assert not [name for name in files(out) if "claim" in name]
 
 
@@ -252,7 +255,7 @@ def test_the_run_that_was_taken_over_ends_and_removes_nothing_of_the_other(out):
         first.publish(METADATA)
     first.__exit__(StorageError, None, None)
     assert [name for name in files(out) if "claim" in name]
-    assert ("store/part-00000/array" in files(out)) == ("hdfs" not in out)
+    assert ("store/part-00000/nodes/n/x.npy" in files(out)) == ("hdfs" not in out)
 
 
 def test_two_machines_that_begin_at_once(out, monkeypatch):

@@ -16,7 +16,8 @@ from graphprep.storage.read.urls import Storage
 from graphprep.storage.write import folders, objects, publish
 from graphprep.storage.write.publish import StoreWriter
 
-METADATA = b'{"format": "graphprep-store"}\n'
+METADATA = b'{"format": "graphprep-store", "parts": [{"path": "part-00000"}]}\n'
+MANIFEST = b'{"arrays": [{"path": "nodes/a/x.npy"}]}'
 
 
 @pytest.fixture(params=["local", "memory", "s3", "hdfs"])
@@ -53,7 +54,7 @@ def write(out, overwrite=False, values=(1, 2, 3), fail=None):
             raise fail
         array.append(np.array(values[1:], np.int32))
         entry = array.close()
-        writer.write_file("part-00000/manifest.json", b"{}")
+        writer.write_file("part-00000/manifest.json", MANIFEST)
         assert not storage.is_taken(out) or overwrite or "://" in out
         assert not storage.exists(storage.join(out, "metadata.json")) or overwrite
         writer.publish(METADATA)
@@ -79,7 +80,7 @@ def test_a_store_is_what_was_written(out):
     assert everything(out) == FILES
     assert (entry.path, entry.dtype, entry.shape, entry.num_bytes) == ("nodes/a/x.npy", "int32", (3,), len(data))
     assert entry.xxh3 == xxhash.xxh3_64_hexdigest(data)
-    assert num_bytes == len(data) + 2 + len(METADATA)
+    assert num_bytes == len(data) + len(MANIFEST) + len(METADATA)
     assert read(out, "metadata.json") == METADATA
 
 
@@ -248,7 +249,7 @@ def test_writing_that_fails(out, monkeypatch, number, at):
         calls.append(bytes(data)[:1])
         if (
             (at == "array" and len(calls) == 3)
-            or (at == "file" and bytes(data) == b"{}")
+            or (at == "file" and bytes(data) == MANIFEST)
             or (at == "metadata" and data == METADATA)
         ):
             raise OSError(number, "injected")

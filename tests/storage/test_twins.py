@@ -16,7 +16,7 @@ from graphprep.storage.write.twins import TwinFinder
 
 
 def write(folder, array, steps, twins, out="out", **given_options):
-    with Storage() as storage, FolderOutput(storage, str(folder / out), exists=False, last="x.npy", **given_options) as files:
+    with Storage() as storage, FolderOutput(storage, str(folder / out), replaces=None, last="x.npy", **given_options) as files:
         files.twins = twins
         cuts = np.cumsum([0, *steps])
         pieces = [array[low:high] for low, high in itertools.pairwise(cuts)] + [array[cuts[-1] :]]

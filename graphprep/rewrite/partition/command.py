@@ -5,23 +5,27 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from graphprep.edges.moves import Workspace
 from graphprep.model.metadata import METADATA_NAME, GraphMetadata
 from graphprep.model.options.partition import PartitionOptions, PartitionReport, PartitionSummary
 from graphprep.model.protocols import Reporter
+from graphprep.model.schema import path_name
 from graphprep.rewrite.move_parts import PartFiles
 from graphprep.rewrite.partition.assign import assign_nodes
 from graphprep.rewrite.partition.assignment import META_NAME, Assignment, ask_function, write_assignment
 from graphprep.rewrite.partition.methods import GraphMethod, find_method
 from graphprep.rewrite.partition.mover import Repartitioned, StorePartitioner
 from graphprep.rewrite.partition.quality import make_report, measure
-from graphprep.rewrite.run import StoreRun, array_bytes, refuse_same
+from graphprep.rewrite.run import StoreRun, array_bytes
 from graphprep.rewrite.stored_edges import derive_needs
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import StoreReader
+from graphprep.storage.read.urls import Storage
 from graphprep.storage.write.outputs import FolderOutput, check_output
+from graphprep.storage.write.places import refuse_overlap
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.assign import PartitionFunction, check_partition_method
 from graphprep.store.items import check_arrays
@@ -46,14 +50,15 @@ def partition(
     """
     with contextlib.ExitStack() as stack:
         run = StoreRun(store, out, options.run, reporter, stack)
-        refuse_same(store, out)
+        refuse_overlap(run.storage, [out], {"store": [store]}, options)
         check_partition_method(options.by, run.storage, "--by")
         memory, source = run.plan_memory(), run.open_store()
         sizes = array_bytes(source)
         target: StoreWriter | FolderOutput
         if options.assignment_only:
-            exists = check_output(run.storage, out, options.overwrite, _is_assignment, "partition --assignment-only")
-            target = FolderOutput(run.storage, out, exists=exists, last=META_NAME, takes_over=options.overwrite)
+            owned = partial(_own_files, run.storage, out, source.metadata)
+            replaces = check_output(run.storage, out, options.overwrite, owned, "partition --assignment-only")
+            target = FolderOutput(run.storage, out, replaces=replaces, last=META_NAME, takes_over=options.overwrite)
         else:
             compare_disk(out, run.tmp_dir, DiskNeed(0, sum(sizes)), run.reporter)
             target = writer or StoreWriter(run.storage, out, options.overwrite)
@@ -78,6 +83,12 @@ def partition(
             report=report,
             notes=tuple(_notes(source.metadata, made)),
         )
+
+
+def _own_files(storage: Storage, out: str, metadata: GraphMetadata) -> set[str] | None:
+    """Return the files of an assignment of this graph at ``out``, None where there is none."""
+    has_own = storage.exists(storage.join(out, META_NAME))
+    return {META_NAME, *(f"{path_name(name)}.txt" for name in metadata.node_types)} if has_own else None
 
 
 @dataclass(frozen=True)
@@ -148,10 +159,6 @@ class _Partitioning:
         total_bytes = sum(array_bytes(self.source, written)) if written else None
         needs = tuple(derive_needs(self.room))
         self.run.ledger.begin(stage, needs, total_bytes=total_bytes, total_records=total_records)
-
-
-def _is_assignment(name: str) -> bool:
-    return name == META_NAME or name.endswith(".txt")
 
 
 def _notes(old: GraphMetadata, new: GraphMetadata) -> list[str]:

@@ -21,6 +21,7 @@ from graphprep.rewrite.partition.methods import load_pymetis
 from graphprep.rewrite.transform.command import transform
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import Storage
+from graphprep.storage.write.places import refuse_overlap
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.room import Outcome, check_outcome, folder_beside
 
@@ -50,6 +51,7 @@ def convert_in_parts(
             load_pymetis()
         storage = stack.enter_context(Storage(options.run.storage_options, tmp_dir))
         storage.load_drivers((out,))
+        refuse_overlap(storage, [out], {"input": inputs}, options)
         if not of_workers:
             refuse_workers(storage, out)
         kept = journal_folder(out, tmp_dir)
@@ -59,12 +61,13 @@ def convert_in_parts(
         folder = PrivateFolder(tmp_dir)
         stack.callback(folder.remove)
         store = storage.join(folder.make(), "store")
-        whole = replace(options, partitions=1, partition_by="range", overwrite=False)
+        whole = replace(options, partitions=1, partition_by="range")
         made = convert(inputs, store, whole, reporter, in_memory, journal=kept)
+        origin = json.loads(storage.read_bytes(storage.join(store, PROVENANCE_NAME)))["inputs"]
+        refuse_overlap(storage, [out], {"input": [one["url"] for one in origin]})
         num_nodes, num_edges = sum(made.num_nodes.values()), sum(made.num_edges.values())
         found = Outcome(out, num_nodes, num_edges, made.num_records, made.num_skipped, made.num_dropped_edges)
         check_outcome(found, options, writer.replaced)
-        origin = json.loads(storage.read_bytes(storage.join(store, PROVENANCE_NAME)))["inputs"]
         by = PartitionOptions(options.partition_by, options.partitions or 1, options.seed, run=options.run)
         if operations:
             parted = storage.join(folder.make(), "parted")

@@ -7,12 +7,13 @@ import contextlib
 from graphprep.model.metadata import METADATA_NAME
 from graphprep.model.options.split import SplitOptions, SplitSummary
 from graphprep.model.protocols import Reporter
-from graphprep.rewrite.run import StoreRun, array_bytes, refuse_same
+from graphprep.rewrite.run import StoreRun, array_bytes
 from graphprep.rewrite.split.negatives import Negatives, draw_negatives
 from graphprep.rewrite.split.parts import PartFinder
 from graphprep.rewrite.split.reverses import with_reverses
 from graphprep.rewrite.split.rules import read_rules
 from graphprep.rewrite.split.write import SplitWriter
+from graphprep.storage.write.places import refuse_overlap
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.items import check_arrays
 from graphprep.store.room import DiskNeed, compare_disk
@@ -28,7 +29,7 @@ def split(
     options = options or SplitOptions()
     with contextlib.ExitStack() as stack:
         run = StoreRun(store, out, options.run, reporter, stack)
-        refuse_same(store, out)
+        refuse_overlap(run.storage, [out], {"store": [store]}, options)
         memory, source = run.plan_memory(), run.open_store()
         rules, drawn = read_rules(source.metadata, shares, options), dict[str, Negatives]()
         compare_disk(out, run.tmp_dir, DiskNeed(0, sum(array_bytes(source))), run.reporter)

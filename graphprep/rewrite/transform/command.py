@@ -17,7 +17,7 @@ from graphprep.model.metadata import METADATA_NAME, GraphMetadata
 from graphprep.model.options.transform import TransformOptions, TransformSummary
 from graphprep.model.protocols import Reporter
 from graphprep.model.schema import ColumnSchema, edge_type_path, edge_type_text, path_name
-from graphprep.rewrite.run import StoreRun, array_bytes, lies_in, refuse_same, room_for
+from graphprep.rewrite.run import StoreRun, array_bytes, room_for
 from graphprep.rewrite.transform.names import MadeNames
 from graphprep.rewrite.transform.operations import OPERATIONS, Operation, Step, parse_operations, read_names
 from graphprep.rewrite.transform.parents import Parents
@@ -30,6 +30,7 @@ from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.outputs import FolderOutput
+from graphprep.storage.write.places import lies_in, refuse_overlap
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.checked_ids import CheckingStore
 from graphprep.store.items import check_arrays
@@ -62,9 +63,10 @@ def transform(
     names = read_names(operations, options.as_, options.into)
     with contextlib.ExitStack() as stack:
         run = StoreRun(store, out, options.run, reporter, stack)
-        refuse_same(store, out)
+        outs = [out] if options.maps is None else [out, options.maps]
         if options.maps is not None:
             _check_maps(options.maps, store, out)
+        refuse_overlap(run.storage, outs, {"store": [store]}, options, words)
         memory, source = run.plan_memory(), run.open_store()
         compare_disk(out, run.tmp_dir, _disk_need(source), run.reporter)
         writer = writer or stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
@@ -113,7 +115,7 @@ def _open_maps(run: StoreRun, url: str) -> FolderOutput:
     """Open the folder of the maps, which must not be there. Raises UsageError."""
     if run.storage.is_taken(url):
         raise UsageError("the output exists", place=display_url(url), fix="choose another name for --maps")
-    return FolderOutput(run.storage, url, exists=False)
+    return FolderOutput(run.storage, url, replaces=None)
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -18,6 +18,7 @@ from graphprep.storage.faults import display_url
 from graphprep.storage.read.arrays import is_store
 from graphprep.storage.read.urls import Storage, local_path
 from graphprep.storage.write.files import check_place, write_pieces
+from graphprep.storage.write.places import refuse_overlap
 
 _KINDS: dict[str, Literal["svg", "png", "html"]] = {".svg": "svg", ".png": "png", ".html": "html"}
 _PICTURE_BYTES = 64 << 20
@@ -28,11 +29,11 @@ def picture_needs() -> Iterator[Need]:
     yield Need("pictures", _PICTURE_BYTES, "matplotlib, and an image of all panels")
 
 
-def check_plot(options: StatsOptions, storage: Storage) -> None:
+def check_plot(options: StatsOptions, storage: Storage, inputs: Sequence[str], *more: object) -> None:
     """Refuse pictures that cannot be made, before anything else is done.
 
-    Raises UsageError for a name of another kind, for a file that is there already or would lie in a store, and where matplotlib
-    is not installed; StorageError where the file cannot be written.
+    Raises UsageError for a name of another kind, for a file that is there already, is an input or would lie in a store, and
+    where matplotlib is not installed; StorageError where the file cannot be written.
     """
     if options.plot is None:
         if options.overwrite:
@@ -44,6 +45,8 @@ def check_plot(options: StatsOptions, storage: Storage) -> None:
     if store is not None:
         place = display_url(options.plot)
         raise UsageError(f"this is inside the store {display_url(store)}", place=place, fix="name a file outside of it")
+    if storage.exists(options.plot):
+        refuse_overlap(storage, [options.plot], {"input": inputs}, *more)
     if storage.is_dir(options.plot):
         raise UsageError("this is a folder", place=display_url(options.plot), fix="name a file")
     if storage.exists(options.plot) and not options.overwrite:

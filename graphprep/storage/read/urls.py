@@ -223,6 +223,20 @@ class Storage:
         with self.open(url) as handle:
             return handle.read()
 
+    def read_aside(self, url: str) -> bytes:
+        """Return the whole content of a file that is no input: whether it changes later counts for nothing."""
+        was_opened = url in self._opened
+        try:
+            return self.read_bytes(url)
+        finally:
+            if not was_opened:
+                self._opened.discard(url)
+
+    @property
+    def opened(self) -> frozenset[str]:
+        """Return the files that were read so far."""
+        return frozenset(self._opened)
+
     def read_range(self, url: str, start: int, stop: int) -> bytes:
         """Return bytes [start, stop) of a file as stored; fewer where it ends before."""
         return self.read_ranges(url, [(start, stop)])[0]
@@ -421,6 +435,10 @@ class Storage:
         if not entries:
             raise StorageError("no file matches the pattern", place=display_url(url), fix="check the pattern, and quote it")
         return _choose(url, entries)
+
+    def match(self, pattern: str) -> list[str]:
+        """Return the files and folders that a pattern names."""
+        return [entry.url for entry in self._glob(pattern)]
 
     def _why_missing(self, url: str) -> StorageError:
         """Tell a missing file from a folder that may not be searched, or a server that does not answer."""

@@ -15,6 +15,7 @@ from graphprep.model.errors import StorageError
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.write.claims import RemoteClaim
+from graphprep.storage.write.owned import refuse_foreign
 
 _MOST_CLOSING = 32  # files: no more are open on the servers
 
@@ -26,10 +27,10 @@ class FolderTarget:
     beside the target claims it; ``takes_over``: see ``RemoteClaim``.
     """
 
-    def __init__(self, storage: Storage, out: str, *, exists: bool, takes_over: bool = False) -> None:
+    def __init__(self, storage: Storage, out: str, *, replaces: frozenset[str] | None, takes_over: bool = False) -> None:
         self._storage = storage
         self._out = out.rstrip("/")
-        self._replaces = exists
+        self._replaces = replaces
         self._fs, path = storage.filesystem(self._out)
         self._path = path.rstrip("/")
         suffix = f"graphprep-{secrets.token_hex(4)}"
@@ -84,7 +85,7 @@ class FolderTarget:
             while len(self._closing) > most:
                 self._closing.popleft().result()
 
-    def link(self, path: str, source: str) -> bool:
+    def link(self, path: str, source: str, *, own: bool = False) -> bool:
         """See ``Target.link``."""
         return False
 
@@ -99,7 +100,7 @@ class FolderTarget:
         self._storage.forget(self._out)
         self._claim.check()
         self._fs.invalidate_cache()
-        if not self._replaces:
+        if self._replaces is None:
             if self._fs.exists(self._path):
                 if self._fs.find(self._path) or not self._fs.isdir(self._path):  # it was not there when the run began
                     raise FileExistsError
@@ -107,6 +108,7 @@ class FolderTarget:
             self._fs.mv(self._stage, self._path, recursive=True)
             self._claim.release()
             return
+        refuse_foreign(self._storage, self._out, self._replaces)  # hours may have gone by
         aside = f"{self._stage}-old"
         self._fs.mv(self._path, aside, recursive=True)
         try:

@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from graphprep.model.errors import StorageError, UsageError
-from graphprep.model.metadata import METADATA_NAME, PROVENANCE_NAME
+from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, PROVENANCE_NAME
 from graphprep.storage.drivers import protocol_of
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.urls import Storage
 from graphprep.storage.write.claims import RemoteClaim
 from graphprep.storage.write.conditional import create_object, with_folders
+from graphprep.storage.write.owned import refuse_foreign
 
 PART_BYTES = 5 << 20  # the least that S3 takes as a part of an upload
 _MOST_PARTS = 9_000  # of S3's 10,000
@@ -22,7 +23,8 @@ _BATCH_BYTES = 4 << 20  # of small objects, which are put together
 _BATCH_OBJECTS = 64
 _BUCKETS = ("s3", "gcs", "abfs")
 CLAIM_NAME = ".graphprep-claim"
-OWN_NAME = re.compile(rf"part-\d{{5,}}/.*|{re.escape(PROVENANCE_NAME)}|{re.escape(CLAIM_NAME)}")
+_PART = rf"part-\d{{5,}}/({re.escape(MANIFEST_NAME)}|(nodes|edges)/.*\.npy)"
+OWN_NAME = re.compile(rf"{_PART}|{re.escape(PROVENANCE_NAME)}|{re.escape(CLAIM_NAME)}")
 
 
 def is_unfinished(storage: Storage, out: str) -> bool:
@@ -47,7 +49,13 @@ class ObjectTarget:
     """
 
     def __init__(
-        self, storage: Storage, out: str, *, exists: bool, last: str = METADATA_NAME, takes_over: bool = False
+        self,
+        storage: Storage,
+        out: str,
+        *,
+        replaces: frozenset[str] | None,
+        last: str = METADATA_NAME,
+        takes_over: bool = False,
     ) -> None:
         self._last = last
         self._storage = storage
@@ -57,7 +65,8 @@ class ObjectTarget:
         if protocol_of(out) in _BUCKETS and "/" not in self._path.strip("/"):
             raise UsageError("a store needs a name in its bucket", place=display_url(out), fix=f"write {self._out}/NAME")
         self._stage, self._stage_url = self._path, self._out
-        if exists:
+        self._replaces = replaces
+        if replaces is not None:
             token = secrets.token_hex(4)
             self._stage, self._stage_url = _hidden_beside(self._path, token), _hidden_beside(self._out, token)
         self._paths: list[str] = []
@@ -87,7 +96,7 @@ class ObjectTarget:
         self._paths.append(path)
         return ObjectSink(self, f"{self._stage}/{path}", max(PART_BYTES, -(-num_bytes // _MOST_PARTS)))
 
-    def link(self, path: str, source: str) -> bool:
+    def link(self, path: str, source: str, *, own: bool = False) -> bool:
         """See ``Target.link``."""
         return False
 
@@ -104,12 +113,14 @@ class ObjectTarget:
             self._claim.release()
             return
         self._check_claim()
+        refuse_foreign(self._storage, self._out, self._replaces or ())  # hours may have gone by
         self._fs.invalidate_cache()
         with contextlib.suppress(FileNotFoundError):  # the store was not finished
             self._fs.rm_file(f"{self._path}/{self._last}")
         try:
             kept = {self._claim.path, *(f"{self._path}/{path}" for path in self._paths)}
-            _delete(self._fs, [path for path in self._fs.find(self._path) if path not in kept])
+            old = {f"{self._path}/{name}" for name in self._replaces or ()}
+            _delete(self._fs, [path for path in self._fs.find(self._path) if path in old - kept])
             last = self._last if self._last in self._paths else self._paths[-1]
             self._storage.fetchers.run_all(self._move, [path for path in self._paths if path != last])
             self._move(last)

@@ -10,7 +10,7 @@ import os
 import secrets
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -24,6 +24,8 @@ from graphprep.storage.faults import display_url, plain_words
 from graphprep.storage.private import LocalClaim
 from graphprep.storage.read.urls import STDIN, Storage, local_path
 from graphprep.storage.write.files import write_pieces
+from graphprep.storage.write.owned import find_files, refuse_foreign
+from graphprep.storage.write.places import refuse_read
 from graphprep.storage.write.publish import is_left_over, npy_header, target_for
 from graphprep.storage.write.targets import Sink
 from graphprep.storage.write.twins import TwinFinder, Twins
@@ -32,29 +34,37 @@ STDOUT = STDIN
 
 
 def check_output(
-    storage: Storage, url: str, overwrite: bool, replaceable: Callable[[str], bool] | None, command: str = "generate"
-) -> bool:
-    """Return whether something stands at ``url`` that is to be replaced.
+    storage: Storage,
+    url: str,
+    overwrite: bool,
+    owned: Callable[[], Collection[str] | None] | None,
+    command: str = "generate",
+) -> frozenset[str] | None:
+    """Return the files at ``url`` that are to be replaced, None where nothing stands there.
 
-    ``replaceable`` says of each file of a folder whether it may go; None: a file is to be written. Raises UsageError where
-    something stands there without ``overwrite``, or something else.
+    ``owned`` tells which files of the folder are those of an earlier run, None where there was none; without it a file is to be
+    written. Raises UsageError where something stands there without ``overwrite``, or something else.
     """
-    if url == STDOUT or not (storage.exists(url) if replaceable is None else storage.is_taken(url)):
-        return False
+    if url == STDOUT or not (storage.exists(url) if owned is None else storage.is_taken(url)):
+        return None
     place = display_url(url)
     if not overwrite and not _is_device(url):
         raise UsageError("the output exists", place=place, fix="choose another name, or give --overwrite")
-    if replaceable is None and storage.is_dir(url):
+    if owned is None and storage.is_dir(url):
         raise UsageError("is a folder, and a file is to be written", place=place, fix="choose another name")
-    if replaceable is None or is_left_over(storage, url):
-        return True
-    if not (storage.is_dir(url) and all(not one.is_dir and replaceable(one.name) for one in storage.list_dir(url))):
+    if owned is None:
+        return frozenset()
+    if is_left_over(storage, url):
+        return frozenset(find_files(storage, url))
+    names = owned() if storage.is_dir(url) else None
+    if names is None:
         raise UsageError(
             f"holds files that {command} does not write; --overwrite replaces nothing else",
             place=place,
             fix="choose another name, or remove it by hand",
         )
-    return True
+    refuse_foreign(storage, url, names)
+    return frozenset(names)
 
 
 def write_output(storage: Storage, url: str, pieces: Iterable[bytes | memoryview]) -> int:
@@ -79,8 +89,10 @@ def write_output(storage: Storage, url: str, pieces: Iterable[bytes | memoryview
 class FolderOutput:
     """A folder of files as a context manager: not to be seen before ``publish``, removed without it.
 
-    ``last`` is the file whose presence says that all others are there: on object stores it is put after them. With ``digest``,
-    the name of a hash of hashlib, ``digests`` has that of every finished file. ``takes_over``: see ``target_for``.
+    ``replaces`` are the files that stand there and may go, None where nothing does. ``names`` are those that were begun;
+    ``before_last`` is called, once, before ``last`` is. ``last`` is the file whose presence says that all others are there:
+    on object stores it is put after them. With ``digest``, the name of a hash of hashlib, ``digests`` has that of every
+    finished file. ``takes_over``: see ``target_for``.
     """
 
     def __init__(
@@ -88,7 +100,7 @@ class FolderOutput:
         storage: Storage,
         url: str,
         *,
-        exists: bool,
+        replaces: frozenset[str] | None,
         last: str = METADATA_NAME,
         digest: str | None = None,
         takes_over: bool = False,
@@ -96,9 +108,13 @@ class FolderOutput:
         self._url = url.rstrip("/") or url
         self._storage = storage
         with plain_words(url):
-            self._target = target_for(storage, self._url, exists, last, takes_over=takes_over)
+            self._target = target_for(storage, self._url, replaces, last, takes_over=takes_over)
         self._sinks: set[Sink] = set()
         self._published = False
+        self._replaces = replaces is not None
+        self._last = last
+        self.names: set[str] = set()
+        self.before_last: Callable[[], None] | None = None
         self._lock = threading.Lock()
         self._digest = digest
         self.digests: dict[str, str] = {}
@@ -122,10 +138,14 @@ class FolderOutput:
 
     def open(self, name: str, num_bytes: int = 0) -> FileOutput:
         """Begin a file, front to back; ``num_bytes`` is its size, where that is known."""
+        if name == self._last and self.before_last is not None:
+            call, self.before_last = self.before_last, None
+            call()
         with plain_words(self._url):
             sink = self._target.open(name, num_bytes)
         with self._lock:
             self._sinks.add(sink)
+            self.names.add(name)
             self.num_files += 1
         return FileOutput(self, sink, name, None if self._digest is None else hashlib.new(self._digest, usedforsecurity=False))
 
@@ -177,12 +197,16 @@ class FolderOutput:
             for piece in twins.pieces(0):
                 digest.update(piece.data)
             self.digests[name] = digest.hexdigest()
+        if linked:
+            self.names.add(name)
         self.num_files += linked
         self.num_linked += linked
         return linked
 
     def publish(self) -> None:
         """Show the folder, in the place of what stands there. Raises StorageError where a file that was read has changed."""
+        if self._replaces:
+            refuse_read(self._storage, self._url)
         self._storage.check_unchanged()
         with plain_words(self._url):
             self._target.show()

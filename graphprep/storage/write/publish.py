@@ -9,7 +9,6 @@ import itertools
 import json
 import math
 import os
-import shutil
 import stat
 import struct
 import threading
@@ -32,6 +31,8 @@ from graphprep.storage.read.npy import MAGIC
 from graphprep.storage.read.urls import STDIN, Storage, local_path
 from graphprep.storage.spill.segments import Segment, SegmentFolder
 from graphprep.storage.write.kept import KeptSink
+from graphprep.storage.write.owned import find_files, refuse_foreign, remove_files, store_files
+from graphprep.storage.write.places import refuse_read
 from graphprep.storage.write.targets import Sink, Target
 
 _BUFFER_BYTES = 1 << 20
@@ -141,7 +142,8 @@ class StoreWriter:
         kept: SegmentFolder | None = None,
     ) -> None:
         out = out.rstrip("/") or out
-        exists, self.replaced = check_store_place(storage, out, overwrite, resumes=resumes)
+        replaces, self.replaced = check_store_place(storage, out, overwrite, resumes=resumes)
+        self._replaces = replaces is not None
         self._out = out
         self._storage = storage
         self._published = False
@@ -152,7 +154,7 @@ class StoreWriter:
         self.kept = kept
         self.placed: dict[str, Segment] = {}
         try:
-            self._target: Target = target_for(storage, out, exists, takes_over=overwrite)
+            self._target: Target = target_for(storage, out, replaces, takes_over=overwrite)
         except Exception as error:
             raise_plain(error, out)
 
@@ -190,7 +192,7 @@ class StoreWriter:
         """Let a finished file of the folder that is kept be one of the store: another name of it, or a copy."""
         assert self.kept is not None
         file = self.kept.path_of(segment.name)
-        if not self._target.link(path, str(file)):
+        if not self._target.link(path, str(file), own=True):
             with file.open("rb", buffering=0) as pieces:
                 self._put(path, segment.num_bytes, iter(partial(pieces.read, _BUFFER_BYTES), b""))
         with self.lock:
@@ -236,6 +238,8 @@ class StoreWriter:
 
     def publish(self, metadata: bytes) -> None:
         """Write metadata.json, and show the store. Raises StorageError where a file that was read has changed since."""
+        if self._replaces:
+            refuse_read(self._storage, self._out)
         self._storage.check_unchanged()
         self.write_file(METADATA_NAME, metadata)
         try:
@@ -245,22 +249,24 @@ class StoreWriter:
         self._published = True
 
 
-def target_for(storage: Storage, out: str, exists: bool, last: str = METADATA_NAME, *, takes_over: bool = False) -> Target:
-    """Return what writes files at a path or URL: beside what stands there, where ``exists``, until it is shown.
+def target_for(
+    storage: Storage, out: str, replaces: frozenset[str] | None, last: str = METADATA_NAME, *, takes_over: bool = False
+) -> Target:
+    """Return what writes files at a path or URL: beside the files ``replaces`` that stand there, until it is shown.
 
-    ``last`` is the file whose presence says that all others are there. ``takes_over``: also from a run on another machine that
-    says it writes there, but may be dead.
+    ``replaces`` are all that may go; None: nothing stands there. ``last`` is the file whose presence says that all
+    others are there. ``takes_over``: also from a run on another machine that says it writes there, but may be dead.
     """
     path = local_path(out)
     if path is not None:
-        return _LocalTarget(path, exists, last)
+        return _LocalTarget(storage, path, replaces, last)
     if renames_folders(out):
         from graphprep.storage.write.folders import FolderTarget
 
-        return FolderTarget(storage, out, exists=exists, takes_over=takes_over)
+        return FolderTarget(storage, out, replaces=replaces, takes_over=takes_over)
     from graphprep.storage.write.objects import ObjectTarget
 
-    return ObjectTarget(storage, out, exists=exists, last=last, takes_over=takes_over)
+    return ObjectTarget(storage, out, replaces=replaces, last=last, takes_over=takes_over)
 
 
 def is_left_over(storage: Storage, out: str) -> bool:
@@ -288,8 +294,10 @@ def _refuse_inside(out: str) -> None:
 
 def check_store_place(
     storage: Storage, out: str, overwrite: bool, *, resumes: bool = False
-) -> tuple[bool, Mapping[str, Any] | None]:
-    """Return whether something is at ``out``, and the metadata.json of a store there that is to be replaced; write nothing.
+) -> tuple[frozenset[str] | None, Mapping[str, Any] | None]:
+    """Return the files at ``out`` that may be replaced, and the metadata.json of a store there; write nothing.
+
+    None and None where nothing is there.
 
     Without ``overwrite``, what ``resumes`` a run replaces what that had begun. Raises UsageError where a store cannot go there.
     """
@@ -298,19 +306,20 @@ def check_store_place(
     if out == STDIN:
         raise UsageError("a store is a folder, and cannot go to stdout", place=out, fix="name the folder to write, or a URL")
     _refuse_inside(out)
-    exists = storage.is_taken(out)
-    return exists, _check_replaceable(storage, out, overwrite, resumes) if exists else None
+    return _check_replaceable(storage, out, overwrite, resumes) if storage.is_taken(out) else (None, None)
 
 
-def _check_replaceable(storage: Storage, out: str, overwrite: bool, resumes: bool) -> Mapping[str, Any] | None:
-    """Return the metadata.json of the store at ``out``; None where one was left unfinished.
+def _check_replaceable(
+    storage: Storage, out: str, overwrite: bool, resumes: bool
+) -> tuple[frozenset[str], Mapping[str, Any] | None]:
+    """Return the files of the store at ``out``, and its metadata.json; None for the latter where one was left unfinished.
 
-    Raises UsageError where it may not be replaced.
+    Raises UsageError where it may not be replaced, or holds other files.
     """
     metadata = storage.join(out, METADATA_NAME)
     try:
         storage.refuse_stream(metadata)
-        value = json.loads(storage.read_bytes(metadata))
+        value = json.loads(storage.read_aside(metadata))
     except (StorageError, ValueError, RecursionError) as error:
         is_told = isinstance(error.__cause__, FileNotFoundError | IsADirectoryError | NotADirectoryError)
         if isinstance(error, StorageError) and not is_told and not storage.is_local(out):  # nobody could look
@@ -322,21 +331,24 @@ def _check_replaceable(storage: Storage, out: str, overwrite: bool, resumes: boo
         fix = "choose another name" + (", or give --overwrite" if is_store else ": it is no store, and is never replaced")
         raise UsageError("the output exists", place=display_url(out), fix=fix)
     if is_left:
-        return None
-    if not is_store:
+        return frozenset(find_files(storage, out)), None
+    names = store_files(storage, out) if is_store else None
+    if names is None:
+        what = "has no manifests that list its files" if is_store else "is not a graphprep store"
         raise UsageError(
-            "is not a graphprep store; --overwrite replaces nothing else",
+            f"{what}; --overwrite replaces nothing else",
             place=display_url(out),
             fix="choose another name, or remove it by hand",
         )
-    return cast("Mapping[str, Any]", value)
+    refuse_foreign(storage, out, names)
+    return names, cast("Mapping[str, Any]", value)
 
 
 class _LocalSink(io.BufferedWriter):
     """A file in the hidden folder; durable after ``commit`` where ``sync`` asks for it."""
 
     def __init__(self, path: Path, sync: bool) -> None:
-        super().__init__(io.FileIO(path, "xb"), _BUFFER_BYTES)
+        super().__init__(io.FileIO(path, "xb", opener=_open_private), _BUFFER_BYTES)
         self._sync = sync
 
     def commit(self) -> None:
@@ -349,19 +361,25 @@ class _LocalSink(io.BufferedWriter):
         self.close()
 
 
-class _LocalTarget:
-    """A hidden folder beside the target."""
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
-    def __init__(self, path: str, exists: bool, last: str) -> None:
-        self._replaces = exists
+
+class _LocalTarget:
+    """A hidden folder beside the target, which nobody else may read until it is shown."""
+
+    def __init__(self, storage: Storage, path: str, replaces: frozenset[str] | None, last: str) -> None:
+        self._storage = storage
+        self._replaces = replaces
         self._last = last
         target = Path(path)
         self._target = target.resolve() if target.is_symlink() else target.absolute()
         self._made: list[Path] = []
         name = self._target.name[:100]  # a name has 255 bytes at most
-        self._folder = PrivateFolder(str(self._target.parent), f".{name}.graphprep-", mode=0o777)
+        self._folder = PrivateFolder(str(self._target.parent), f".{name}.graphprep-")
+        self._own: list[Path] = []
         self._stage = self._target  # until there is a folder
-        self._fills = self._target.stat() if not exists and self._target.is_dir() else None  # an empty folder
+        self._fills = self._target.stat() if replaces is None and self._target.is_dir() else None  # an empty folder
         if self._fills is not None and self._target.is_mount():
             raise UsageError(
                 "is where a disk is mounted, which nothing can take the place of",
@@ -376,7 +394,7 @@ class _LocalTarget:
             for folder in reversed(self._made):
                 folder.mkdir(exist_ok=True)
             self._claim.take()
-            if not self._replaces and self._fills is None and os.path.lexists(self._target):  # a run ended just now
+            if self._replaces is None and self._fills is None and os.path.lexists(self._target):  # a run ended just now
                 raise FileExistsError
             self._stage = Path(self._folder.create())
         except BaseException:
@@ -390,31 +408,43 @@ class _LocalTarget:
     def open(self, path: str, num_bytes: int) -> Sink:
         full = self._stage / path
         full.parent.mkdir(parents=True, exist_ok=True)
+        self._own.append(full)
         return _LocalSink(full, sync=path == self._last)
 
-    def link(self, path: str, source: str) -> bool:
+    def link(self, path: str, source: str, *, own: bool = False) -> bool:
         full = self._stage / path
         full.parent.mkdir(parents=True, exist_ok=True)
         try:
             os.link(source, full)
         except OSError:  # another disk, or one without links
             return False
+        if own:
+            self._own.append(full)
         return True
+
+    def _open_up(self) -> None:
+        """Give what was written the permissions that the umask leaves, as other programs do."""
+        umask = os.umask(0o077)
+        os.umask(umask)
+        for path in self._own:
+            with contextlib.suppress(FileNotFoundError):
+                path.chmod(0o666 & ~umask)
+        self._stage.chmod(0o777 & ~umask if self._fills is None else stat.S_IMODE(self._fills.st_mode))
 
     def url(self, path: str) -> str:
         return str(self._stage / path)
 
     def show(self) -> None:
         """Rename the folder to its name; one that stands there is exchanged for it, and then removed."""
-        if not self._replaces:
-            if self._fills is not None:
-                self._stage.chmod(stat.S_IMODE(self._fills.st_mode))
-            elif os.path.lexists(self._target):  # it was not there when the run began
+        self._open_up()
+        if self._replaces is None:
+            if self._fills is None and os.path.lexists(self._target):  # it was not there when the run began
                 raise FileExistsError
             self._stage.rename(self._target)  # only a folder that is empty still gives way
             self._folder.release()
             self._claim.release()
             return
+        refuse_foreign(self._storage, str(self._target), self._replaces)  # hours may have gone by
         if not _exchange(self._stage, self._target):
             aside = self._stage.with_name(self._stage.name + "-old")
             try:
@@ -427,7 +457,8 @@ class _LocalTarget:
             self._stage = aside
         with contextlib.suppress(OSError):  # first: what a kill leaves then is no whole store, and goes with the next run
             (self._stage / self._last).unlink()
-        shutil.rmtree(self._stage, ignore_errors=True)
+        if not remove_files(self._stage, self._replaces):  # somebody put a file there just now
+            self._stage.rename(self._target.with_name(f"{self._target.name}-kept-{os.urandom(4).hex()}"))
         self._folder.release()
         self._claim.release()
 

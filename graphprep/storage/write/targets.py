@@ -31,8 +31,8 @@ class Target(Protocol):
     def open(self, path: str, num_bytes: int) -> Sink:
         """Begin a file of a size that is known."""
 
-    def link(self, path: str, source: str) -> bool:
-        """Let ``path`` be another name of the local file ``source``; False where that cannot be."""
+    def link(self, path: str, source: str, *, own: bool = False) -> bool:
+        """Let ``path`` be another name of the local file ``source``, one of the run's ``own``; False where that cannot be."""
 
     def url(self, path: str) -> str:
         """Return where a finished file can be read."""
