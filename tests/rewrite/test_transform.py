@@ -1167,3 +1167,43 @@ def test_edge_ids_are_those_of_what_came_before(tmp_path):
     words = ["edge-subgraph", "has:@k", "edge-subgraph", f"has={tmp_path / 'ids'}"]
     _, graph = transformed(store, tmp_path, words, overwrite=True)
     assert [row[:2] for row in has(graph)] == [(0, 1), (2, 1)]
+
+
+def test_maps_and_parents_of_edges_without_ids_are_their_rows(tmp_path):
+    """Rows stand otherwise in every store: those of STORE are meant, and in maps those of OUT."""
+    store = write_multigraph(tmp_path, num_edges=50, num_nodes=9, edge_ids=False)
+    graphprep.transform(str(store), str(tmp_path / "out"), "reverse to-simple filter-degree 7:", maps=str(tmp_path / "maps"))
+    ((name, old),) = Naive(store).edges.items()
+    ((_, new),) = Naive(tmp_path / "out").edges.items()
+    before, after = ([row[:2] for row in rows] for rows in (old, new))
+    assert [before[row["parent_id"]][::-1] for _, _, row in new] == after
+    assert len(after) < len(set(before))
+    maps = np.load(tmp_path / "maps/edges" / f"{'__'.join(name)}.npy").tolist()
+    assert [one for one in maps if one >= 0] != sorted(one for one in maps if one >= 0)
+    assert all(new < 0 or after[new] == (v, u) for (u, v), new in zip(before, maps, strict=True))
+    assert {new for new in maps if new >= 0} == set(range(len(after)))
+
+
+@pytest.mark.parametrize("words", ["node-subgraph b=FILE", "to-homogeneous", "filter-degree 3: to-homogeneous reverse"])
+def test_stores_that_were_ordered_across_partitions_stay_sound(words, tmp_path):
+    """Nodes of one type go, those of the other stand in the other partitions still, from where they find back."""
+    rng = np.random.default_rng(0)
+    (tmp_path / "ids").write_text("".join(f"{one}\n" for one in range(0, 30, 2)))
+    edges = {}
+    for number, edge_type in enumerate((("a", "x", "a"), ("b", "y", "a"))):
+        rows = "".join(f"{u},{v}\n" for u, v in rng.integers(0, 30, (90, 2)))
+        (tmp_path / f"{number}.csv").write_text("src,dst\n" + rows)
+        edges[edge_type] = tmp_path / f"{number}.csv"
+    graphprep.convert(edges=edges, out=tmp_path / "store", partitions=3)
+    graphprep.reorder(tmp_path / "store", tmp_path / "hot", by="degree", scope="graph")
+    words = words.replace("FILE", str(tmp_path / "ids"))
+    _, graph = transformed(tmp_path / "hot", tmp_path, words, other_types="keep")
+    if "node-subgraph" not in words:
+        assert (graph.metadata.partition_by, graph.metadata.previous_partition_by) == ("file", None)
+        return
+    assert (graph.metadata.partition_by, graph.metadata.previous_partition_by) == ("order", "file")
+    graphprep.reorder(tmp_path / "out", tmp_path / "back", by="previous")
+    assert graphprep.validate(tmp_path / "back").sound
+    back = graphprep.load(tmp_path / "back")
+    assert back.metadata.partition_by == "file"
+    assert back.ids("a").tolist() == graphprep.load(tmp_path / "store").ids("a").tolist()

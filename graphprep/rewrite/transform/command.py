@@ -21,7 +21,7 @@ from graphprep.rewrite.run import StoreRun, array_bytes, room_for
 from graphprep.rewrite.transform.names import MadeNames
 from graphprep.rewrite.transform.operations import OPERATIONS, Operation, Step, parse_operations, read_names
 from graphprep.rewrite.transform.parents import Parents
-from graphprep.rewrite.transform.recipe import EdgeRecipe, Ints, Recipe, as_it_is, count_up, slices
+from graphprep.rewrite.transform.recipe import EdgeRecipe, Ids, Ints, Recipe, as_it_is, count_up, ranks, slices
 from graphprep.rewrite.transform.views import WithoutNegatives
 from graphprep.rewrite.transform.write import PARENT, RecipeWriter
 from graphprep.storage.faults import display_url
@@ -228,18 +228,19 @@ class _Chain:
         needs = tuple(room.needs())
         self._ledger.begin("nodes", needs, total_bytes=nodes_bytes)
         step.write_nodes()
-        if self.maps is not None:
-            if recipe.store is not None:
-                raise UsageError(
-                    "maps cannot be followed where types become others",
-                    place="--maps",
-                    fix="the columns node_id and edge_id say it",
-                )
-            self.maps.add(recipe, [step.new_ids(name) for name in self._store.metadata.node_types])
-        if not is_last and self._has_parents:
-            self._parents = self._parents.after(recipe, step.orders, self._room.scratch)
+        if self.maps is not None and recipe.store is not None:
+            raise UsageError(
+                "maps cannot be followed where types become others",
+                place="--maps",
+                fix="the columns node_id and edge_id say it",
+            )
         self._ledger.begin("edges", needs, total_bytes=edges_bytes)
         step.write_edges()
+        if self.maps is not None:
+            new_ids = [step.new_ids(name) for name in self._store.metadata.node_types]
+            self.maps.add(recipe, new_ids, step.row_orders)
+        if not is_last and self._has_parents:
+            self._parents = self._parents.after(recipe, step.orders, step.row_orders, self._room.scratch)
         self._ledger.begin("publish", needs)
         if self._check_source is not None:
             self._check_source()
@@ -306,8 +307,11 @@ class StoreMaps:
         self._edges = [count_up(size, scratch) for size in metadata.num_edges_per_type]
         self._numbers = list(range(len(metadata.edge_types)))  # of the edge types, as they are by now
 
-    def add(self, recipe: Recipe, new_ids: Sequence[Ints | None]) -> None:
-        """Go on to the store that a recipe makes; ``new_ids`` are by old typed ID, None: as they were."""
+    def add(self, recipe: Recipe, new_ids: Sequence[Ints | None], row_orders: Sequence[Ids | None]) -> None:
+        """Go on to the store that a recipe makes; ``new_ids`` are by old typed ID, None: as they were.
+
+        ``row_orders`` are the recipe's edges in the order of the rows, of edge types that have no IDs.
+        """
         for nodes, step in zip(self._nodes, new_ids, strict=True):
             if step is not None:
                 _follow(nodes, step)
@@ -319,6 +323,9 @@ class StoreMaps:
                 if step is None:
                     step = _inverse(edges, self._edges[at], inner)
                 _follow(self._edges[at], step)
+                rows = row_orders[made]
+                if rows is not None:
+                    _follow(self._edges[at], ranks(rows, edges.size, inner))
             self._numbers[at] = made
 
     def write(self, output: FolderOutput) -> None:

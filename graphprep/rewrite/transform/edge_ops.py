@@ -15,9 +15,10 @@ from graphprep.edges.moves import Workspace
 from graphprep.edges.tasks import BuildTask, EdgeRuns, cut_tasks
 from graphprep.engine.ledger import EDGE_BYTES
 from graphprep.engine.local import map_ordered
-from graphprep.model.errors import DataError, UsageError
-from graphprep.model.schema import ColumnSchema, EdgeType, edge_type_text
+from graphprep.model.errors import UsageError
+from graphprep.model.schema import ColumnSchema, edge_type_text
 from graphprep.rewrite.stored_edges import bucket_bytes, make_buckets
+from graphprep.rewrite.transform.merge_columns import merged_columns
 from graphprep.rewrite.transform.names import MadeNames
 from graphprep.rewrite.transform.recipe import (
     NO_ROW,
@@ -32,11 +33,8 @@ from graphprep.rewrite.transform.recipe import (
     slices,
     take,
 )
-from graphprep.rewrite.transform.write import column_values
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.items import StoredArrays
-from graphprep.store.paths import edge_folder
-from graphprep.store.single import WholeStore
 
 Merge = Literal["first", "last", "sum", "max", "count"]
 WEIGHTS = ("sum", "max", "keep")  # what becomes of the weights of an edge and its reverse
@@ -199,10 +197,10 @@ def to_simple(
 ) -> Recipe:
     """Make one edge of those that have the same ends and type, in the place of the first of them.
 
-    Its columns are those of the first (``last``: of the last) of them; ``sum`` and ``max`` are taken of dense columns of
-    numbers, of those that are there; ``count`` adds a column of how many they were, as DGL's ``to_simple`` does. The recipe's
-    ``maps``, ``with_maps``, lead from old edge IDs to new ones. ``chosen`` are the numbers of the edge types that are changed,
-    None: all.
+    Its columns are those of the first (``last``: of the last) of them; ``sum`` and ``max`` are taken of columns that
+    ``is_merged`` names, of values that are there; ``count`` adds a column of how many they were, as DGL's ``to_simple`` does.
+    The recipe's ``maps``, ``with_maps``, lead from old edge IDs to new ones. ``chosen`` are the numbers of the edge types that
+    are changed, None: all.
     """
     edges, maps = [], dict(recipe.maps)
     for one in recipe.edges:
@@ -212,7 +210,9 @@ def to_simple(
         groups = group_edges(store, one, room, merge, with_first=with_maps or merge in ("sum", "max"))
         kept: Ids = positions(groups.is_first, room.scratch, narrow(one.size))
         new_ids = _new_ids(groups.first, kept, room.scratch)
-        made = list(_merged(store, one, merge, new_ids, kept, groups, room))
+        made = []
+        if merge in ("sum", "max") and one.rows is not None:
+            made = list(merged_columns(store, one, merge, new_ids, kept.size, room))
         if merge == "count":
             made = [_counted(store, recipe, one, kept, groups, names or MadeNames(), room.scratch)]
         simple = one.take(take(groups.last, kept, room.scratch) if merge == "last" else kept, room.scratch)
@@ -252,7 +252,7 @@ def group_edges(store: StoredArrays, edges: EdgeRecipe, room: Workspace, merge: 
         return scratch.zeros(edges.size if wanted else 0, dtype)
 
     is_first = scratch.zeros(edges.size, np.bool_)
-    groups = Groups(is_first, ids(with_first), ids(merge == "last"), ids(merge in ("sum", "max", "count")))
+    groups = Groups(is_first, ids(with_first), ids(merge == "last"), ids(merge == "count"))
     last: tuple[int, int, int] | None = None
     for rows, others, found, heads in sorted_edges(store, edges, room, _heads):
         if not found.size:
@@ -316,75 +316,3 @@ def _counted(
     for at in slices(kept.size):
         counts[at] = groups.sizes[kept[at]]
     return MadeColumn(ColumnSchema(names.of(COUNT, edge_type_text(edges.edge_type), there), "dense", "int64"), counts)
-
-
-def _merged(
-    store: StoredArrays, edges: EdgeRecipe, merge: Merge, new_ids: Ids, kept: Ids, groups: Groups, room: Workspace
-) -> Iterator[MadeColumn]:
-    if merge not in ("sum", "max") or edges.rows is None:
-        return
-    whole, edge_type = WholeStore(store), store.metadata.edge_types[edges.number]
-    for column in store.metadata.edge_schemas[edges.number].columns:
-        if column.kind == "dense" and column.role in (None, "weight") and column.dtype != "bool" and not column.categories:
-            with room.scratch.inner() as inner:
-                held = column_values(whole, edge_folder(edge_type), column, inner)
-                most = int(groups.sizes.max(initial=0))
-                made = _merge_column(column, edges.rows, new_ids, kept.size, merge, held, most, room.scratch)
-            yield replace(made, schema=_widened(made, edge_type))
-
-
-def _merge_column(
-    column: ColumnSchema,
-    rows: Ids,
-    new_ids: Ids,
-    size: int,
-    merge: Merge,
-    held: tuple[NDArray[Any], NDArray[np.bool_] | None],
-    most: int,
-    scratch: Scratch,
-) -> MadeColumn:
-    """Add up, or take the highest of, the values of each new edge's old ones, ``most`` at most: with 64 bits."""
-    values, present = held
-    wide = {"f": np.float64, "u": np.uint64}.get(values.dtype.kind, np.int64)
-    out = scratch.zeros(size * int(np.prod(column.item_shape, dtype=np.int64)), wide).reshape(size, *column.item_shape)
-    seen = scratch.zeros(size, np.bool_)
-    if merge == "sum" and wide != np.float64 and values.size:
-        _check_sums(column, int(values.min()) * most, int(values.max()) * most, wide)
-    for at in slices(new_ids.size):
-        own, target = rows[at], new_ids[at]
-        if present is not None:
-            own, target = own[present[own]], target[present[own]]
-        some = values[own].astype(wide)
-        if merge == "sum":
-            np.add.at(out, target, some)
-        else:
-            fresh = np.flatnonzero(~seen[target])
-            fresh = fresh[np.unique(target[fresh], return_index=True)[1]]
-            out[target[fresh]] = some[fresh]
-            np.maximum.at(out, target, some)
-        seen[target] = True
-    return MadeColumn(column, out, seen if column.optional else None)
-
-
-def _check_sums(column: ColumnSchema, low: int, high: int, dtype: Any) -> None:
-    """Refuse sums of which one might be more than 64 bits hold."""
-    if low < np.iinfo(dtype).min or high > np.iinfo(dtype).max:
-        raise DataError(
-            f"a sum of column {column.name!r} may be {high if high > np.iinfo(dtype).max else low}, more than 64 bits hold",
-            fix="use first, last or max, or drop the column first, with drop-columns",
-        )
-
-
-def _widened(made: MadeColumn, edge_type: EdgeType) -> ColumnSchema:
-    """Return the column's schema; raise DataError where a sum of integers is more than its dtype holds."""
-    dtype = np.dtype(made.schema.dtype)
-    if dtype.kind in "iu" and made.values.size:
-        low, high = int(made.values.min()), int(made.values.max())
-        if low < np.iinfo(dtype).min or high > np.iinfo(dtype).max:
-            found = high if high > np.iinfo(dtype).max else low
-            raise DataError(
-                f"a sum of column {made.schema.name!r} is {found}, which {dtype} cannot hold",
-                place=edge_type_text(edge_type),
-                fix="use first, last or max, or convert the column with a wider dtype",
-            )
-    return made.schema

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -16,6 +16,7 @@ from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.schema import NeighborOrder, edge_type_text
 from graphprep.model.shown.texts import count
 from graphprep.rewrite.transform import edge_ops, node_ops, select, views
+from graphprep.rewrite.transform.merge_columns import is_merged
 from graphprep.rewrite.transform.names import MadeNames, parse_names
 from graphprep.rewrite.transform.recipe import EdgeRecipe, Ids, Ints, Recipe
 from graphprep.rewrite.transform.select import Owner, edge_owner, node_owner
@@ -127,12 +128,23 @@ def _symmetrize(step: Step, arguments: Sequence[str]) -> Recipe:
             left = len(metadata.edge_types) - len(same)
             step.notes.append(f"edge types between different node types stay as they are: {left}; add-reverse reverses them")
     chosen = chosen or set(range(len(metadata.edge_types)))
+    _tell_unmerged(step, weights, chosen)
     return edge_ops.symmetrize(step.store, step.recipe, step.room, weights, chosen, with_maps=step.with_maps)
 
 
 def _to_simple(step: Step, arguments: Sequence[str]) -> Recipe:
     merge = _choice("to-simple", arguments[0] if arguments else "first", get_args(edge_ops.Merge))
+    _tell_unmerged(step, merge, range(len(step.store.metadata.edge_types)))
     return edge_ops.to_simple(step.store, step.recipe, step.room, merge, with_maps=step.with_maps, names=step.names)
+
+
+def _tell_unmerged(step: Step, merge: str, chosen: Collection[int]) -> None:
+    """Name the columns of numbers of which no ``sum`` or ``max`` is taken."""
+    columns = [column for number in chosen for column in step.store.metadata.edge_schemas[number].columns]
+    left = [one.name for one in columns if one.kind == "dense" and one.dtype != "bool" and not is_merged(one, merge)]
+    if merge in ("sum", "max") and left:
+        names = ", ".join(map(repr, dict.fromkeys(left)))
+        step.notes.append(f"{merge}: dates, codes, labels and IDs have the value of the first edge: {names}")
 
 
 def _node_subgraph(step: Step, arguments: Sequence[str]) -> Recipe:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphprep.model.metadata import GraphMetadata
-from graphprep.rewrite.transform.recipe import EdgeRecipe, Ids, Ints, Origin, Recipe, slices, take
+from graphprep.rewrite.transform.recipe import EdgeRecipe, Ids, Ints, Origin, Recipe, copied, slices, take
 from graphprep.storage.spill.scratch import Scratch
 
 
@@ -38,11 +38,16 @@ class Parents:
             return edges.old_ids if held is None else held
         return self._of_view(Origin(edges.old_ids), scratch, [held])
 
-    def after(self, recipe: Recipe, orders: Mapping[str, Ints | None], scratch: Scratch) -> Parents:
-        """Return those of the store that a recipe makes; ``orders`` are of its node types, in their order."""
+    def after(
+        self, recipe: Recipe, orders: Mapping[str, Ints | None], row_orders: Sequence[Ids | None], scratch: Scratch
+    ) -> Parents:
+        """Return those of the store that a recipe makes: ``orders`` are of its nodes, ``row_orders`` of edges without IDs."""
         nodes = [self.of_nodes(recipe, number, order, scratch) for number, order in enumerate(orders.values())]
-        edges = [self.of_edges(recipe, edges, scratch) for edges in recipe.edges]
-        return Parents([_keep(one, scratch) for one in nodes], [_keep(one, scratch) for one in edges])
+        edges = []
+        for one, rows in zip(recipe.edges, row_orders, strict=True):
+            held = self.of_edges(recipe, one, scratch)
+            edges.append(rows if held is None else held if rows is None else take(held, rows, scratch))
+        return Parents([copied(one, scratch) for one in nodes], [copied(one, scratch) for one in edges])
 
     def _of_view(self, origin: Origin, scratch: Scratch, held: Sequence[Ids | None] | None = None) -> Ids:
         held = held or (self.nodes if origin.is_node else self.edges)
@@ -57,13 +62,3 @@ class Parents:
                 if old is not None:
                     ids[mine] = old[origin.ids[at][mine]]
         return out
-
-
-def _keep(ids: Ids | None, scratch: Scratch) -> Ids | None:
-    """Copy what an operation holds into the scratch of the whole run."""
-    if ids is None:
-        return None
-    out: Ids = scratch.zeros(ids.size, ids.dtype)
-    for at in slices(ids.size):
-        out[at] = ids[at]
-    return out

@@ -133,6 +133,16 @@ def take(values: NDArray[Any], rows: Ids, scratch: Scratch) -> NDArray[Any]:
     return out
 
 
+def copied(values: Ids | None, scratch: Scratch) -> Ids | None:
+    """Copy numbers to another scratch, which outlives the one that they lie in."""
+    if values is None:
+        return None
+    out: Ids = scratch.zeros(values.size, values.dtype)
+    for at in slices(values.size):
+        out[at] = values[at]
+    return out
+
+
 def narrow(size: int) -> type[np.signedinteger[Any]]:
     """Return the dtype of numbers below ``size``, and ``NO_ROW``."""
     return np.int32 if size < 2**31 else np.int64
@@ -157,7 +167,7 @@ def positions(mask: NDArray[np.bool_], scratch: Scratch, dtype: DTypeLike = np.i
     return out
 
 
-def ranks(kept: Ints, size: int, scratch: Scratch) -> Ints:
+def ranks(kept: Ids, size: int, scratch: Scratch) -> Ints:
     """Return where each of 0..size-1 stands among those that are kept, -1 where it does not: int64[size]."""
     out: Ints = scratch.zeros(size, np.int64)
     for at in slices(size):

@@ -17,6 +17,7 @@ from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, EdgeType, edge_type_text
 from graphprep.model.syntax import PARSER
+from graphprep.rewrite.transform import numbers
 from graphprep.rewrite.transform.recipe import slices
 from graphprep.rewrite.transform.write import column_values
 from graphprep.storage.spill.scratch import Scratch
@@ -174,7 +175,7 @@ def column_mask(store: StoredArrays, owner: Owner, name: str, value: str | None,
     values, present = column_values(WholeStore(store), owner.folder, column, scratch)
     out: Mask = scratch.zeros(owner.size, np.bool_)
     for at in slices(owner.size):
-        out[at] = (values[at] != 0) if wanted is None else (values[at] == wanted)
+        out[at] = (values[at] != 0) if wanted is None else numbers.compared(operator.eq, values[at], wanted)
         if present is not None:
             out[at] &= present[at]
     return out
@@ -209,70 +210,82 @@ def expression_mask(store: StoredArrays, owner: Owner, text: str, scratch: Scrat
         held[word] = (column, *column_values(WholeStore(store), owner.folder, column, scratch))
     out: Mask = scratch.zeros(owner.size, np.bool_)
     for at in slices(owner.size):
-        names = {name: (column, values[at]) for name, (column, values, _) in held.items()}
+        there = np.ones(at.stop - at.start, np.bool_)
+        for _, _, present in held.values():
+            there &= True if present is None else present[at]
+        rows = {name: (column, values[at][there]) for name, (column, values, _) in held.items()}
         try:
-            out[at] = np.asarray(_evaluate(tree, names, text), np.bool_)
+            out[at][there] = _Rows(rows, int(np.count_nonzero(there)), text).holds(tree)
         except RecursionError:  # nested too deep, for Pythons that parse what they cannot compute
             raise _no_expression(text) from None
-        except (ArithmeticError, TypeError) as error:  # 1 % 0, a number beyond a dtype, - of bools
+        except (ArithmeticError, TypeError) as error:  # 1 % 0, a number beyond 64 bits, - of bools
             raise UsageError(
                 f"{_shown(text)} cannot be computed: {error}", fix="write other numbers, or compare less"
             ) from None
-        for _, _, present in held.values():
-            if present is not None:
-                out[at] &= present[at]
     return out
 
 
-def _evaluate(node: ast.expr, names: dict[str, tuple[ColumnSchema, NDArray[Any]]], text: str) -> Any:
-    def value(one: ast.expr) -> Any:
-        return _evaluate(one, names, text)
+@dataclass(frozen=True)
+class _Rows:
+    """Some rows of the columns that an expression names, by what stands for them in it; ``text`` is the whole expression."""
 
-    found: Any = None
-    match node:
-        case ast.BoolOp(op=joint, values=parts):
-            masks = np.broadcast_arrays(*(np.asarray(value(part), np.bool_) for part in parts))
-            found = (np.logical_and if isinstance(joint, ast.And) else np.logical_or).reduce(masks)
-        case ast.UnaryOp(op=ast.Not(), operand=one):
-            found = ~np.asarray(value(one), np.bool_)
-        case ast.UnaryOp(op=ast.USub(), operand=one):
-            found = -value(one)
-        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _ARITHMETIC:
-            with np.errstate(all="ignore"):
-                found = _ARITHMETIC[type(sign)](value(left), value(right))
-        case ast.Compare(left=left, ops=ops, comparators=others):
-            sides = zip([left, *others], ops, others, strict=False)
-            found = np.logical_and.reduce([_compare(one, op, other, names, text) for one, op, other in sides])
-        case ast.Name(id=name):
-            found = names[name][1]
-        case ast.Constant(value=bool() | int() | float() as number):
-            found = number
-    if found is None:
-        part = _HIDDEN.sub(lambda found: f"`{_name(found)}`", ast.unparse(node))
-        words = f"{_shown(part)} has no meaning in {_shown(text)}"
-        raise UsageError(words, fix="compare columns and numbers; and, or, not")
-    return found
+    columns: dict[str, tuple[ColumnSchema, NDArray[Any]]]
+    size: int
+    text: str
 
+    def holds(self, node: ast.expr) -> Mask:
+        """Return for which rows an expression holds: bool[size]."""
+        if not isinstance(node, ast.BoolOp):
+            return np.broadcast_to(np.asarray(self.value(node), np.bool_), (self.size,)).copy()
+        is_and = isinstance(node.op, ast.And)
+        out = self.holds(node.values[0])
+        for part in node.values[1:]:
+            left = np.flatnonzero(out == is_and)  # as in Python, others are not looked at any more
+            rows = {word: (column, values[left]) for word, (column, values) in self.columns.items()}
+            out[left] = _Rows(rows, left.size, self.text).holds(part)
+        return out
 
-def _compare(
-    left: ast.expr, op: ast.cmpop, right: ast.expr, names: dict[str, tuple[ColumnSchema, NDArray[Any]]], text: str
-) -> Any:
-    if isinstance(op, ast.In | ast.NotIn) and isinstance(right, ast.Tuple | ast.List | ast.Set):
-        found = np.logical_or.reduce([_compare(left, ast.Eq(), one, names, text) for one in right.elts] or [np.False_])
-        return ~found if isinstance(op, ast.NotIn) else found
-    sides = []
-    for own, other in ((left, right), (right, left)):
-        if isinstance(own, ast.Constant) and isinstance(own.value, str):
-            if not isinstance(other, ast.Name):
-                raise UsageError(
-                    f"{_shown(own.value)} is compared with no column in {_shown(text)}", fix="compare a column with it"
-                )
-            sides.append(_parse_value(names[other.id][0], own.value))
-        else:
-            sides.append(_evaluate(own, names, text))
-    if type(op) not in _COMPARE:
-        raise UsageError(f"a comparison in {_shown(text)} has no meaning", fix="use ==, !=, <, <=, >, >= or in")
-    return _COMPARE[type(op)](*sides)
+    def value(self, node: ast.expr) -> Any:
+        """Return what an expression is in every row, or a number."""
+        found: Any = None
+        match node:
+            case ast.BoolOp():
+                found = self.holds(node)
+            case ast.UnaryOp(op=ast.Not(), operand=one):
+                found = ~self.holds(one)
+            case ast.UnaryOp(op=ast.USub(), operand=one):
+                found = numbers.negative(self.value(one))
+            case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _ARITHMETIC:
+                found = numbers.computed(_ARITHMETIC[type(sign)], self.value(left), self.value(right))
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                sides = zip([left, *others], ops, others, strict=False)
+                found = np.logical_and.reduce([self._compare(one, op, other) for one, op, other in sides])
+            case ast.Name(id=name):
+                found = self.columns[name][1]
+            case ast.Constant(value=bool() | int() | float() as number):
+                found = number
+        if found is None:
+            part = _HIDDEN.sub(lambda found: f"`{_name(found)}`", ast.unparse(node))
+            words = f"{_shown(part)} has no meaning in {_shown(self.text)}"
+            raise UsageError(words, fix="compare columns and numbers; and, or, not")
+        return found
+
+    def _compare(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Any:
+        if isinstance(op, ast.In | ast.NotIn) and isinstance(right, ast.Tuple | ast.List | ast.Set):
+            found = np.logical_or.reduce([self._compare(left, ast.Eq(), one) for one in right.elts] or [np.False_])
+            return ~found if isinstance(op, ast.NotIn) else found
+        sides = []
+        for own, other in ((left, right), (right, left)):
+            if isinstance(own, ast.Constant) and isinstance(own.value, str):
+                if not isinstance(other, ast.Name):
+                    words = f"{_shown(own.value)} is compared with no column in {_shown(self.text)}"
+                    raise UsageError(words, fix="compare a column with it")
+                sides.append(_parse_value(self.columns[other.id][0], own.value))
+            else:
+                sides.append(self.value(own))
+        if type(op) not in _COMPARE:
+            raise UsageError(f"a comparison in {_shown(self.text)} has no meaning", fix="use ==, !=, <, <=, >, >= or in")
+        return numbers.compared(_COMPARE[type(op)], *sides)
 
 
 def check_ids(ids: NDArray[Any], size: int, what: str, place: str) -> NDArray[np.int64]:

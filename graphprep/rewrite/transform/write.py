@@ -41,6 +41,7 @@ from graphprep.rewrite.transform.recipe import (
     Ints,
     MadeColumn,
     Recipe,
+    copied,
     count_up,
     narrow,
     ranks,
@@ -49,11 +50,11 @@ from graphprep.rewrite.transform.recipe import (
 from graphprep.rewrite.transform.tight import raw_id_kind, tight_columns
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.publish import StoreWriter
-from graphprep.store.assign import ROUND_ROBIN, count_parts, cut_sizes
+from graphprep.store.assign import ORDERED, ROUND_ROBIN, count_parts, cut_sizes
 from graphprep.store.columns.cells import Cells
 from graphprep.store.columns.stored import read_cells, read_present
 from graphprep.store.files import StoredFile, column_files, raw_id_files
-from graphprep.store.items import Items, StoredArrays, StoredCounts, StoredItems, read_offsets
+from graphprep.store.items import Items, StoredArrays, StoredCounts, StoredItems, part_borders, read_offsets
 from graphprep.store.paths import ColumnPaths, NodePaths, edge_folder, node_folder
 from graphprep.store.raw_merge import nodes_by_typed_id
 from graphprep.store.single import WholeStore
@@ -123,6 +124,7 @@ class RecipeWriter:
         self._node_schemas: list[NodeTypeSchema] = []
         self._edge_schemas: list[EdgeTypeSchema] = []
         self._edge_counts: list[tuple[int, ...]] = []
+        self.row_orders: list[Ids | None] = []  # of each edge type without IDs: the recipe's edges in the order of the rows
 
     # ---- nodes
 
@@ -229,15 +231,35 @@ class RecipeWriter:
                     parents = count_up(edges.size, scratch) if parents is None else parents
                 writer = _EdgeWriter(self._store, edges, self._recipe, self._nodes, self._files, room, parents)
                 self._edge_counts.append(tuple(writer.write(self._edge_schemas).tolist()))
+                self.row_orders.append(copied(writer.row_order, self._room.scratch))
             self._reporter.advance(records=edges.size)
 
-    def _partition_by(self) -> str:
-        """Return the method that gives every node its partition; where nodes are gone, ``range`` and ``random`` would not."""
+    def _partition_by(self) -> tuple[str, str | None]:
+        """Return the method that gives every node its partition, and what it was before nodes were ordered across them.
+
+        Where nodes are gone, ``range`` and ``random`` would not.
+        """
         old = self._store.metadata
-        if self._are_all_there or old.partition_by not in ("range", "random", ROUND_ROBIN, "order"):
-            return old.partition_by
+        if self._are_all_there or old.partition_by not in ("range", "random", ROUND_ROBIN, ORDERED):
+            return old.partition_by, old.previous_partition_by if old.partition_by == ORDERED else None
+        if old.partition_by == ORDERED and any(map(self._has_left, range(len(old.node_types)))):
+            return ORDERED, "file"
         cut = all(np.array_equal(one.sizes, cut_sizes(int(one.sizes.sum()), one.sizes.size)) for one in self._nodes.values())
-        return "range" if cut and old.partition_by == "range" else "file"
+        return "range" if cut and old.partition_by == "range" else "file", None
+
+    def _has_left(self, number: int) -> bool:
+        """Return whether some node of a type, of which all are there, stands in another partition than at first."""
+        old = self._store.metadata
+        name, borders = old.node_types[number], part_borders(old, number)
+        if self._nodes[name].order is not None or old.node_schemas[number].node_order is None:
+            return False
+        for part, low in enumerate(borders[:-1].tolist()):
+            previous = StoredItems(self._store.array(part, NodePaths(node_folder(name)).previous_ids))
+            for at in slices(previous.size):
+                first = previous.read(at.start, at.stop)
+                if first.size and not low <= first.min() <= first.max() < borders[part + 1]:
+                    return True
+        return False
 
     @property
     def _are_all_there(self) -> bool:
@@ -245,15 +267,15 @@ class RecipeWriter:
 
     def finish(self, provenance: Callable[[], object]) -> GraphMetadata:
         """Write the manifests, provenance.json and metadata.json; that publishes the store."""
-        old = self._store.metadata
+        old, (partition_by, previous) = self._store.metadata, self._partition_by()
         metadata = replace(
             old,
             edge_types=tuple(edges.edge_type for edges in self._recipe.edges),
             num_nodes_per_chunk=tuple(tuple(self._nodes[name].sizes.tolist()) for name in old.node_types),
             num_edges_per_chunk=tuple(self._edge_counts),
             layouts=tuple(sorted(self._recipe.layouts)),
-            partition_by=self._partition_by(),
-            previous_partition_by=old.previous_partition_by if self._are_all_there else None,
+            partition_by=partition_by,
+            previous_partition_by=previous,
             node_schemas=tuple(self._node_schemas),
             edge_schemas=self._with_reverses(),
             parts=(),
@@ -306,6 +328,7 @@ class _EdgeWriter:
         self._stored = columns
         self._made = [_tight(one) for one in made.values()]
         self._num_slots = old.num_slots
+        self.row_order: Ids | None = None  # of edges without IDs
         final = {column.name: column for column in (*self._stored, *(one.schema for one in self._made))}
         places = [column.name for column in old.columns if column.name in final]
         self.columns = tuple(final[name] for name in dict.fromkeys([*places, *final]))
@@ -342,7 +365,8 @@ class _EdgeWriter:
             second = SecondLayout(
                 buckets, edges.size, self._num_nodes(rows_of), room.pool, rules.task_bytes, edge_rows=has_columns
             )
-        order = _RowOrder(room.scratch.zeros(edges.size if has_columns else 0, narrow(edges.size)))
+        has_order = has_columns or id_dtype is None
+        order = _RowOrder(room.scratch.zeros(edges.size if has_order else 0, narrow(edges.size)))
         built = write_layout(
             LayoutBuilder(
                 EdgeRuns(buckets, self._order, missing_key),
@@ -358,8 +382,9 @@ class _EdgeWriter:
             room.pool,
             keep_positions=False,
             second=second,
-            columns=(order,) if has_columns else (),
+            columns=(order,) if has_order else (),
         )
+        self.row_order = order.edge_ids if id_dtype is None else None
         buckets.runs.close()
         if second is not None:
             second.finish()
