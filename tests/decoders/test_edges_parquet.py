@@ -26,6 +26,8 @@ relaxed = settings(deadline=None, max_examples=60)
 class Files:
     """Just enough storage: files in a dict."""
 
+    record_bytes = 1 << 28
+
     def __init__(self, files):
         self.files = files
 
