@@ -6,6 +6,7 @@ None is imported before it is asked for, nor is what formats look like (``looks/
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -203,7 +204,11 @@ _UNKNOWN_HINT = (
     "; an edge list of names takes --format edges --id-type string, a list of triples --format triples, "
     "a table --nodes or --edges"
 )
+_OTHERS_HINT = "; a list of triples takes --format triples, a table --nodes or --edges"
 _RECORD_BYTES = 256  # more than the first key takes
+_DATE = re.compile(r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4}")
+_CODE = re.compile(rb"\A\s*[{\[<]|[\x00-\x08]")  # of documents, whose lines are no records
+_SHOWN = 20  # characters of a field
 _LOOK_ROWS, _LOOK_FILES = 20, 64  # of a folder, to tell whether its files are the parts of one table
 
 
@@ -246,6 +251,55 @@ class TablesError(UsageError):
 
 class UnknownFormatError(UsageError):
     """Nobody bids for the input: perhaps it is a table."""
+
+
+class NodeTableError(UsageError):
+    """The input is read as edges, but looks like a table of nodes."""
+
+
+def refuse_node_table(storage: Storage, urls: Sequence[str]) -> None:
+    """Raise NodeTableError where the first two columns are called as those of nodes are, and no ID stands twice in the first.
+
+    The first file that is not blank is looked at.
+    """
+    from graphprep.decoders.looks.text_head import later_keys, name_nodes
+
+    heads = (SniffedFile(url, *_head(storage, url)) for url in storage.expand(urls).files)
+    file = next((one for one in heads if one.head.strip()), None)
+    names, ids = _names_and_ids(storage, file) if file is not None else ((), ())
+    if file is None or not name_nodes(names) or not ids or len(set(ids)) < len(ids):
+        return
+    shown = display_url(file.url)
+    stem = re.sub(r"[^\w-].*", "", shown.rpartition("/")[2]) or "node"
+    keys = later_keys(names)
+    ends = f"--src-col {keys[0]} --dst-col {keys[1]}" if len(keys) > 1 else "--src-col and --dst-col"
+    nodes = f"give --nodes {stem}={shown}"
+    rest = f"if these are edges, {ends} say between what, and --format edges takes the first two columns"
+    raise NodeTableError(
+        f"this looks like a table of nodes, not of edges: no {names[0]!r} stands twice, and {names[1]!r} is no end of an edge",
+        place=shown,
+        fix=f"{nodes}; {rest}",
+    )
+
+
+def _names_and_ids(storage: Storage, file: SniffedFile) -> tuple[Sequence[str], Sequence[object]]:
+    """Return the names of a table's columns, and what the first holds at the file's beginning; none without a header."""
+    from graphprep.decoders.looks.text_head import PARQUET_MAGIC, find_delimiter, is_words, iter_lines, name_nodes, split_text
+
+    if file.head.startswith(PARQUET_MAGIC):
+        from graphprep.decoders.edges.table import first_ids
+
+        with storage.open(file.url) as handle:
+            return first_ids(handle, display_url(file.url), name_nodes)
+    lines = list(iter_lines(file.head, complete=file.complete))
+    try:
+        names = split_text(file.url, lines[0], find_delimiter(lines[0].text)) if lines else []
+        if not is_words(names) or not name_nodes([name.strip() for name in names]):
+            return (), ()
+        mark = find_delimiter(lines[-1].text)
+        return [name.strip() for name in names], [split_text(file.url, line, mark)[0] for line in lines[1:]]
+    except DataError:  # decoding says where
+        return (), ()
 
 
 def _choose_for(storage: Storage, urls: Sequence[str], file: SniffedFile) -> Sniffed:
@@ -305,12 +359,13 @@ def _choose(file: SniffedFile) -> Sniffed:
         _refuse_binary(file)
     names = [bid.decoder for bid in bids if min(first, bid.confidence) >= _LEAST_CONFIDENCE or first < _LEAST_CONFIDENCE]
     guess = f": it may be {' or '.join(names)}" if names else ""
-    hint = "" if names else _UNKNOWN_HINT + _delimiter_hint(file.head)
+    seen = "" if names else _columns_hint(file)
+    hint = "" if names else (_OTHERS_HINT if seen else _UNKNOWN_HINT) + _delimiter_hint(file.head)
     error = UsageError if names else UnknownFormatError
     raise error(
         f"cannot tell the format{guess}",
         place=file.url,
-        fix=f"name it with --format: {', '.join(names or known_decoders())}{hint}",
+        fix=f"{seen}name it with --format: {', '.join(names or known_decoders())}{hint}",
     )
 
 
@@ -346,6 +401,25 @@ def tell_foreign(file: SniffedFile) -> Foreign | None:
             if told is not None:
                 return told
     return None
+
+
+def _columns_hint(file: SniffedFile) -> str:
+    """Say how edges of names are read, with the columns of the first line, where all lines have as many."""
+    from graphprep.decoders.looks.text_head import find_delimiter, iter_lines, split_text
+
+    lines = list(itertools.islice(iter_lines(file.head, complete=file.complete), _LOOK_ROWS))
+    try:
+        rows = [split_text(file.url, line, find_delimiter(line.text)) for line in lines]
+    except DataError:
+        return ""
+    if len({len(row) for row in rows}) != 1 or len(rows[0]) < 2 or _CODE.search(file.head[:_RECORD_BYTES]):
+        return ""
+    shown = [repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…") for text in rows[0]]
+    more = f" (and {', '.join(shown[2:5])}{', …' if len(shown) > 5 else ''})" if len(shown) > 2 else ""
+    if any(_DATE.match(text) for text in (row[0] for row in rows)):
+        positions = " ".join(f"{position}: {text}" for position, text in enumerate(shown[:8]))
+        return f"name the columns of both ends with --src-col and --dst-col, by position ({positions}); else "
+    return f"if these are edges of names, such as {shown[0]} to {shown[1]}{more}, add --id-type string; else "
 
 
 def _delimiter_hint(head: bytes) -> str:

@@ -453,9 +453,19 @@ def test_sniff_a_strangers_format(tmp_path, registered, monkeypatch):
     [
         (
             b"a b c\nd e f\n",
+            "PATH: cannot tell the format\n  fix: if these are edges of names, such as 'a' to 'b' (and 'c'), add --id-type string; "
+            f"else name it with --format: {', '.join(OURS)}; a list of triples takes --format triples, a table --nodes or --edges",
+        ),
+        (
+            b"2024-01-31,7,9\n2024-02-01,9,7\n",
+            "PATH: cannot tell the format\n  fix: name the columns of both ends with --src-col and --dst-col, by position "
+            f"(0: '2024-01-31' 1: '7' 2: '9'); else name it with --format: {', '.join(OURS)}; "
+            "a list of triples takes --format triples, a table --nodes or --edges",
+        ),
+        (
+            b"hello\n",
             f"PATH: cannot tell the format\n  fix: name it with --format: {', '.join(OURS)}; an edge list of names takes "
-            "--format edges --id-type string, a list of triples --format triples, a table --nodes or "
-            "--edges",
+            "--format edges --id-type string, a list of triples --format triples, a table --nodes or --edges",
         ),
         (
             b"# made by hand\nsrc;dst;w\n1;2;0.5\n",

@@ -15,6 +15,7 @@ from graphprep.cli.main import run
 from graphprep.cli.tables import TableFlags
 from graphprep.model.errors import GraphprepError, UsageError
 from graphprep.model.export import ExportOptions
+from graphprep.model.options.checks import make_options
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.options.generate import GenerateOptions
 from graphprep.model.options.partition import PartitionOptions
@@ -205,3 +206,12 @@ def test_the_decoders_options_are_those_of_the_command_line():
         TableFlags(id_col=["a"], type_col="b", id_space="global", null=["c"], escape="d", comment="e").decoder_options()
     )
     assert set(DECODER_OPTIONS) == flags | alone | {"strict"}
+
+
+def test_the_method_of_partitioning_has_one_name():
+    assert make_options(ConvertOptions, None, {"by": "hash"}).partition_by == "hash"
+    assert make_options(PartitionOptions, None, {"partition_by": "hash"}).by == "hash"
+    with pytest.raises(UsageError, match="partition_by and by are one option"):
+        make_options(PartitionOptions, None, {"by": "hash", "partition_by": "hash"})
+    with pytest.raises(UsageError, match="there is no option 'partition_by'"):
+        make_options(ReorderOptions, None, {"partition_by": "hash"})

@@ -111,7 +111,7 @@ def test_node_types_with_columns_and_no_edge(tmp_path, capsys):
         ("timestamp,userId,itemId", [], True),
         ("edge_id,user_id,item_id", ["--src-col", "user_id", "--dst-col", "item_id"], False),
         ("edge_id,src,dst", [], False),
-        ("id,age,income", [], False),
+        ("id,age,income", ["--format", "edges"], False),
         ("rating_id,user_id,item_id", [], True),
         ("id,start,end", [], True),
         ("user_id,item_id,session_id", [], False),

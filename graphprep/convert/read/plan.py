@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 Folders = tuple[str | None, str | None]
 # Given for a text whose format is not plain, they say that it is an edge list.
+_ENDS_OPTIONS = ("src_col", "dst_col", "relation_col")
 _EDGES_OPTIONS = ("src_col", "dst_col", "relation_col", "weight_col", "time_col", "id_type", "header")
 
 
@@ -225,7 +226,7 @@ def _choose(
         if options.format is not None:
             raise UsageError("--format and --decoder name two decoders", fix="give one of the two")
         return load_class(options.decoder), None
-    from graphprep.decoders.registry import TablesError, refuse_foreign, sniff
+    from graphprep.decoders.registry import TablesError, refuse_foreign, refuse_node_table, sniff
 
     if options.format is not None:
         refuse_foreign(storage, inputs, options.format)
@@ -239,6 +240,8 @@ def _choose(
         if not any(name in options.decoder_options for name in _EDGES_OPTIONS):
             raise
         found, why = Sniffed("edges", 1.0, ("--format", "edges")), "for its options"
+    if found.decoder == "edges" and not any(name in options.decoder_options for name in _ENDS_OPTIONS):
+        refuse_node_table(storage, inputs)
     other = f"; {found.other}" if found.other else ""
     reporter.message(f"format: {found.decoder} ({why}; {shlex.join(found.flags)} repeats this choice{other})")
     return find_decoder(found.decoder), found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,15 @@ def show(value: bytes) -> str:
     return repr(text + "…" if len(value) > _SHOWN_BYTES else text)
 
 
+_DATE = re.compile(r"'(?:[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4})(?![0-9])")
+NAME_ENDS = "name the columns of both ends with --src-col and --dst-col"
+
+
+def ends_for_date(found: str) -> str:
+    """Say how to go on where a date is read as an ID; "" where the field, as quoted, is none."""
+    return f"this is a date: {NAME_ENDS}" if _DATE.match(found) else ""
+
+
 _STRINGS = "declare string IDs with --id-type string"
 
 
@@ -45,7 +55,9 @@ def id_words(field: str, code: int, found: str, base: int, kind: IdKind = "uint"
     if code == numbers.OVERFLOW and kind == "int":
         message = f"must be from -2^63 to 2^63-1, found {found}"
         fix = f"declare IDs from 0 to 2^64-1 with --id-type uint, or {_STRINGS}"
-    if code == numbers.INVALID and may_be_header:
+    if code == numbers.INVALID and ends_for_date(found):
+        fix = ends_for_date(found)
+    elif code == numbers.INVALID and may_be_header:
         fix += "; where this line names the columns, pass --header yes"
     return Wording(f"field {field!r} {message}", fix)
 

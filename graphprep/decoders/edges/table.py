@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from graphprep.decoders.cells.arrow import (
     ArrowCells,
@@ -18,16 +19,18 @@ from graphprep.decoders.cells.arrow import (
     is_readable,
     parquet_batches,
     plain_type,
+    read_schema,
     wrong_type,
 )
 from graphprep.decoders.cells.columns import EdgeLayout, HeldIds, IdKind, Reading, Relations, edge_rows
-from graphprep.decoders.cells.faults import TEXT_TIMES, Wording, id_words, relation_words
+from graphprep.decoders.cells.faults import NAME_ENDS, TEXT_TIMES, Wording, id_words, relation_words
 from graphprep.decoders.edges.text import relation_column
 from graphprep.model.errors import UsageError
 from graphprep.model.protocols import Span
 from graphprep.model.rows import RawRows
 from graphprep.storage.faults import display_url
 
+_LOOK_ROWS = 1 << 13
 _CAST_TIME = f"cast it to int64 or timestamp; {TEXT_TIMES}"
 
 
@@ -39,7 +42,7 @@ def check_schema(schema: pa.Schema, layout: EdgeLayout, url: str) -> tuple[HeldI
     for position in (layout.src, layout.dst):
         if not is_key(schema.types[position]):
             words = "IDs must be integers or strings"
-            raise wrong_type(schema, position, url, words, "cast it to int64, uint64 or string")
+            raise wrong_type(schema, position, url, words, _other_ends(schema, position))
     if layout.relation_col is not None and not is_key(schema.types[layout.relation_col]):
         words = "relations must be strings or integers"
         raise wrong_type(schema, layout.relation_col, url, words, "cast it to string")
@@ -60,6 +63,31 @@ def check_schema(schema: pa.Schema, layout: EdgeLayout, url: str) -> tuple[HeldI
             words = "features must be numbers, bools, texts, timestamps, dates, or lists of numbers"
             raise wrong_type(schema, column.position, url, words, f"cast it, or pass --drop-column {column.name}")
     return _held(schema.types[layout.src]), _held(schema.types[layout.dst])
+
+
+def _other_ends(schema: pa.Schema, position: int) -> str:
+    """Say which columns may be the ends in place of one that is none."""
+    cast = "cast it to int64, uint64 or string"
+    others = [name for name, kind in zip(schema.names, schema.types, strict=True) if is_key(kind)]
+    if len(others) < 2 or not (is_date(plain_type(schema.types[position])) or pa.types.is_floating(schema.types[position])):
+        return cast
+    return f"{NAME_ENDS}, of {', '.join(others[:8])}; or {cast}"
+
+
+def first_ids(handle: BinaryIO, url: str, wanted: Callable[[list[str]], bool]) -> tuple[list[str], list[object]]:
+    """Return the names of a Parquet file's columns and, where they are ``wanted``, the first column's first values.
+
+    Raises DataError where the file is damaged.
+    """
+    schema, _ = read_schema(handle, url, parquet=True)
+    if not wanted(schema.names) or not is_key(schema.types[0]):
+        return [], []
+    try:
+        batches = pq.ParquetFile(handle).iter_batches(_LOOK_ROWS, columns=[schema.names[0]])
+        first = next(batches, None)
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(url, error) from None
+    return schema.names, [] if first is None else first.column(0).to_pylist()
 
 
 def _held(kind: pa.DataType) -> HeldIds:

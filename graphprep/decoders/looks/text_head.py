@@ -393,6 +393,19 @@ _ENDS_OF_KEYS = (  # src_id, FromNodeId
 )
 _FROM_TO_KEYS = (("fromid", "toid"), ("fromnode", "tonode"), ("fromnodeid", "tonodeid"))
 STRIP = methodcaller("strip", " \t")  # blanks around a name
+# Last words of names that say what something is like, never which node: no end of an edge is called so.
+_TRAIT = re.compile(
+    r"age|name|names|firstname|lastname|surname|fullname|username|nickname|title|city|town|"
+    r"country|state|region|address|street|zip|zipcode|postcode|phone|email|mail|url|website|"
+    r"gender|sex|birthday|birthdate|birthyear|dob|born|date|day|month|year|time|timestamp|"
+    r"datetime|created|updated|modified|price|cost|amount|salary|income|revenue|budget|balance|"
+    r"score|rating|rank|weight|height|width|length|size|count|total|mean|avg|value|label|"
+    r"category|type|kind|status|description|text|bio|comment|abstract|summary|keywords|"
+    r"language|lang|color|colour|brand|version|population|area|lat|latitude|lon|lng|longitude|"
+    r"job|occupation|profession"
+)
+_TRAIT_BEGINNINGS = ("is", "has", "num", "n", "avg", "total")
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 class HeaderGuess(NamedTuple):
@@ -447,6 +460,23 @@ def name_later_ends(names: Sequence[str]) -> bool:
     if _are_likely(plain):
         return not _are_likely(plain[:2])
     return _plain(names[:1])[0] in _OF_ROWS and sum(map(_is_key, names[1:])) > 1
+
+
+def name_nodes(names: Sequence[str]) -> bool:
+    """Return whether the first column is called like an ID, and the second like a trait: ``id,age``, not ``child,parent``."""
+    if len(names) < 2 or not _is_key(names[0]) or find_ends(names) is not None:
+        return False
+    words = [*map(str.lower, _WORDS.findall(names[1]))]
+    return (
+        bool(words)
+        and (_TRAIT.fullmatch(words[-1]) is not None or (len(words) > 1 and words[0] in _TRAIT_BEGINNINGS))
+        and words[-1] != "id"
+    )
+
+
+def later_keys(names: Sequence[str]) -> list[str]:
+    """Return the columns behind the first two that are called like IDs."""
+    return list(filter(_is_key, map(STRIP, names[2:])))
 
 
 def guess_header(records: Sequence[Sequence[str]], *, if_open: bool, ends: Collection[int] = ()) -> HeaderGuess:

@@ -218,6 +218,14 @@ def _first_null(handle: BinaryIO, name: str, url: str, *, parquet: bool) -> int:
     return -1
 
 
+def _other_keys(schema: pa.Schema, position: int) -> str:
+    """Say which columns may hold IDs in place of one with dates; "" where it has none."""
+    others = [name for name, kind in zip(schema.names, schema.types, strict=True) if is_key(plain_type(kind))]
+    if not others or not is_date(plain_type(schema.types[position])):
+        return ""
+    return f", or name another with --id-col, of edges with --src-col and --dst-col: {', '.join(others[:8])}"
+
+
 def check_schema(schema: pa.Schema, layout: TableLayout, url: str) -> None:
     """Refuse columns whose type cannot be what the layout makes of them.
 
@@ -226,7 +234,8 @@ def check_schema(schema: pa.Schema, layout: TableLayout, url: str) -> None:
     kinds = [plain_type(kind) for kind in schema.types]
     for field in layout.ids:
         if field.position is not None and not is_key(kinds[field.position]):
-            raise wrong_type(schema, field.position, url, "IDs must be integers or strings", "cast it to int64 or string")
+            fix = f"cast it to int64 or string{_other_keys(schema, field.position)}"
+            raise wrong_type(schema, field.position, url, "IDs must be integers or strings", fix)
     if layout.label is not None and not is_key(kinds[layout.label]):
         raise wrong_type(schema, layout.label, url, "names must be strings or integers", "cast it to string")
     if layout.weight is not None and not is_number(kinds[layout.weight]):

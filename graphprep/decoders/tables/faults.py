@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphprep.decoders.cells.columns import IdKind
-from graphprep.decoders.cells.faults import Wording
+from graphprep.decoders.cells.faults import Wording, ends_for_date
 from graphprep.decoders.tables.columns import ColumnType
 from graphprep.kernels.cpu.text import delimited, numbers
 
@@ -24,7 +24,9 @@ def key_words(field: str, code: int, found: str, kind: IdKind, *, may_be_header:
     if code == numbers.OVERFLOW and kind == "int":
         message = f"must be from -2^63 to 2^63-1, found {found}"
         fix = f"pass --id-type uint where IDs are at least 0, or {_STRINGS.removeprefix('pass ')}"
-    if code == numbers.INVALID and may_be_header:
+    if code == numbers.INVALID and ends_for_date(found):
+        fix = "this is a date: name the column of the ID with --id-col, or of edges' ends with --src-col and --dst-col"
+    elif code == numbers.INVALID and may_be_header:
         fix += ", or --header yes where this line names the columns"
     return Wording(f"field {field!r} {message}", fix)
 

@@ -9,7 +9,7 @@ import inspect
 import operator
 import os
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -66,14 +66,23 @@ def make_options(kind: type[T], options: T | None, given: Mapping[str, Any], wit
     of_run = set(map(attrgetter("name"), dataclasses.fields(RunOptions)))
     changes: dict[str, Any] = {}
     run: dict[str, Any] = {}
-    for name, value in given.items():
+    for given_name, value in given.items():
+        name = _name_here(given_name, names)
         if name not in names | of_run:
             raise _unknown(name, names | of_run)
+        if name != given_name and name in given:
+            raise UsageError(f"{given_name} and {name} are one option", fix=f"leave out {given_name}")
         (changes if name in names else run)[name] = value
     made: Any = dataclasses.replace(options, **changes)  # type: ignore[type-var]
     if run:
         made = dataclasses.replace(made, run=dataclasses.replace(made.run, **run))
     return cast(T, checked(made))
+
+
+def _name_here(name: str, names: Collection[str]) -> str:
+    """Return what the options call the method of partitioning: ``by`` or ``partition_by``, of which both are taken."""
+    other = {"by": "partition_by", "partition_by": "by"}.get(name, name)
+    return other if name not in names and {other, "partitions"}.issubset(names) else name
 
 
 def checked(options: T) -> T:

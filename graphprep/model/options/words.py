@@ -83,6 +83,7 @@ _COMMANDS = {
     "--nodes and --edges": "nodes and edges",
 }
 _CLEAN = re.compile(r"graphprep clean (?:'([^']*)'|(\S+)) --all-dead")
+_NODE_TABLE = re.compile(r"--nodes ([\w%.-]+)=([^\s;,]+)")
 _FLAG = re.compile(r"(?<![\w'\"-])--([a-z]+(?:-[a-z]+)*)\b")
 _says_flags: ContextVar[bool] = ContextVar("graphprep.says_flags", default=False)
 
@@ -119,6 +120,7 @@ def parameter_words(text: str, *, decoder: bool = False) -> str:
     for command, name in _COMMANDS.items():
         text = text.replace(command, name)
     text = _CLEAN.sub(lambda found: f'graphprep.clean("{found[1] or found[2]}", all_dead=True)', text)
+    text = _NODE_TABLE.sub(r'nodes={"\1": "\2"}', text)
     done, at = [], 0
     for match in _FLAG.finditer(text):
         if match.start() < at:
