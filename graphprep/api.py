@@ -30,6 +30,7 @@ from graphprep.model.shown import compilation
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import STDIN, Storage, local_path
+from graphprep.store.made import read_made
 
 if TYPE_CHECKING:
     from graphprep.against.report import AgainstReport
@@ -237,6 +238,11 @@ def info(
     with _open_storage(options.run) as storage, _reporting(reporter) as told:
         if _names_store(storage, urls):
             _refuse_input_options(options)
+        made = read_made(storage, urls[0]) if len(urls) == 1 else None
+        if made is not None:
+            from graphprep.info.made import inspect_made
+
+            return inspect_made(urls[0], made, head)
         check = partial(_check_stated, options=options)
         return inspect.inspect(storage, urls, options, told, head=head, check=check)
 
@@ -282,6 +288,11 @@ def validate(
                 from graphprep.against.command import compare_with_input
 
                 return compare_with_input(report, _as_list(against), options, told, _converter, max_faults=max_faults)
+            made = read_made(storage, urls[0]) if len(urls) == 1 and against is None else None
+            if made is not None:
+                from graphprep.validate.made import check_made
+
+                return check_made(storage, urls[0], made, told, max_faults)
             if against is not None:
                 raise UsageError("--against compares a store, and this is none", place=_shown(urls), fix="name a store")
         from graphprep.convert import pipeline

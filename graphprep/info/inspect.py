@@ -86,7 +86,7 @@ class GraphInfo(Showable):
     """What is at a path. ``flags`` convert a raw file; ``num_bytes`` is the size as stored, None where a server is silent."""
 
     path: str
-    kind: Literal["store", "chunked", "raw"]
+    kind: Literal["store", "chunked", "raw", "samples", "export"]
     format: str
     num_bytes: int | None
     num_files: int

@@ -9,8 +9,9 @@ from typing import Any
 
 from graphprep.model.errors import DataError
 from graphprep.model.schema import EdgeType, parse_edge_type
+from graphprep.store.made import SAMPLES_FORMAT
 
-FORMAT = "graphprep-samples"
+FORMAT = SAMPLES_FORMAT
 VERSION = 1
 
 

@@ -60,7 +60,7 @@ def validate(
     """Check a store against its schema and its invariants.
 
     A raw input is decoded, indexed and resolved without writing anything. A store is compared, with --against, with what an
-    input says.
+    input says. Samples are held against their manifest, an export against its record.
 
     Exits with 1 where something is wrong; every fault is told with its place.
 
@@ -171,9 +171,12 @@ def report_text(report: StoreReport | InputReport | AgainstReport, *, path: str,
 
 def _store_text(report: StoreReport, *, every: bool) -> str:
     from graphprep.cli.printed.words import count, duration, size
+    from graphprep.validate.made import MadeReport
 
     outcome = "sound" if report.sound else count(report.num_faults, "fault")
     checked = f"{count(report.num_arrays, 'array')} in {count(report.num_parts, 'partition')}"
+    if isinstance(report, MadeReport):
+        checked, outcome = report.what, f"{outcome}{report.far if report.sound else ''}"
     return "\n".join(
         [
             f"{display_url(report.store)}: {outcome}",
