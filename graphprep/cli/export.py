@@ -13,7 +13,7 @@ import typer
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.help.pages import FIRST
 from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option, parse_pairs, values_of
-from graphprep.cli.printed.summaries import note_lines, print_result, summary_json, work_line, wrapped_text
+from graphprep.cli.printed.summaries import kind_lines, note_lines, print_result, summary_json, work_line, wrapped_text
 from graphprep.model.shown.texts import display_url, json_text, printable
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def summary_text(summary: ExportSummary, *, every: bool = False) -> str:
     links = f", {summary.num_linked} of them links to the store's" if summary.num_linked else ""
     lines = [f"{display_url(summary.out)}: {files}{links}", f"  loads in {summary.loads_in}"]
     lines.append(work_line(summary, input_rate=False))
-    lines += note_lines(summary.dropped, "left out", every=every)
+    lines += kind_lines(summary.dropped, "left out", every=every)
     return wrapped_text(lines + note_lines(summary.notes, every=every))
 
 

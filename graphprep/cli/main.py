@@ -22,6 +22,7 @@ import typer
 
 from graphprep import __version__
 from graphprep.cli.help.groups import Commands, GroupedCommand, near_option
+from graphprep.cli.printed.colors import painted, turn_off
 from graphprep.engine.budget import count_memory
 from graphprep.model.options.words import flags_in_messages
 from graphprep.storage.read import maps
@@ -88,6 +89,7 @@ def main() -> NoReturn:
 def run(args: Sequence[str]) -> int:
     """Run a command line and return its exit code. Results go to stdout, everything else to stderr."""
     report = _ErrorReport.for_args(args)
+    turn_off(args)
     _print_any_text()
     try:
         # A command answers for all that its process holds, and its messages name flags.
@@ -199,9 +201,9 @@ class _ErrorReport:
             told |= {"items": list(map(without_secrets, items))} if items else {}
             text = json_text({"time": iso_time(), "event": "error", **told}, indent=None)
         else:
-            text = f"error: {error_text(message, place, fix, items)}"
+            text = painted(f"error: {error_text(message, place, fix, items)}", sys.stderr)
         with contextlib.suppress(OSError):
-            typer.echo(text, err=True)
+            typer.echo(text, err=True, color=True)
 
     def explain(self, error: Exception) -> int:
         """Write what went wrong and return the exit code."""

@@ -106,6 +106,9 @@ class ReportFlags:
     log_format: Annotated[
         Literal["text", "json"], of_report("Progress, messages and errors as text or as one JSON object a line.")
     ] = "text"
+    no_color: Annotated[bool, of_report("Write no colors on a terminal, as with NO_COLOR=1.", "--no-color", default=False)] = (
+        False
+    )
     quiet: Quiet = False
     verbose: Annotated[
         int,

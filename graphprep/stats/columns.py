@@ -27,6 +27,10 @@ _SLICE = 1 << 16  # values that are looked at at once: sums of floats are the sa
 _SLICE_BYTES = 6 << 20  # of such a slice, and of what is computed of it
 _MOST_COUNTED = 1000  # values of a label
 _NUM_BINS = 20
+_CODES = ("label", "split", "key", "type")
+_TIMES = ("time", "created_at", "removed_at")
+_ID_NAMES = ("id", "parent_id", "node_id", "edge_id", "node_type", "edge_type")
+_FIRST_S, _LAST_S = 10**8, 41 * 10**8  # 1973 and 2099, in seconds since 1970
 _SPLIT_NAMES = ("train", "valid", "test")
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 _HLL_BIAS = 0.7213 / (1 + 1.079 / NUM_REGISTERS)
@@ -79,13 +83,31 @@ def _describe(rows: _ColumnRows, room: Workspace, histograms: bool) -> ColumnSta
         num_values=found.num_values,
         num_nan=found.num_nan,
         min=low,
-        mean=found.mean(),
+        mean=found.mean() if _is_amount(column) else None,
         max=high,
         num_distinct=found.num_distinct(),
         is_exact=found.is_exact,
         counts=found.value_counts(),
         histogram=bins,
+        unit=column.unit or _unit_of(column, low, high),
+        is_amount=_is_amount(column),
     )
+
+
+def _is_amount(column: ColumnSchema) -> bool:
+    """Return whether values are amounts, and no codes, keys or IDs."""
+    if column.kind == "binary":
+        return True  # lengths
+    is_code = column.role in _CODES or column.categories is not None or column.name in _ID_NAMES or column.name.endswith("_id")
+    return not is_code or (column.dtype.startswith("float") and column.role == "label")
+
+
+def _unit_of(column: ColumnSchema, low: Number | None, high: Number | None) -> str | None:
+    """Return the unit of times whose column states none: that in which all of them lie between 1973 and 2100."""
+    if column.role not in _TIMES or low is None or high is None:
+        return None
+    units = (("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9))
+    return next((unit for unit, times in units if _FIRST_S * times <= low and high <= _LAST_S * times), None)
 
 
 class _ColumnRows:

@@ -95,9 +95,9 @@ def test_the_page_needs_no_other_file(store, tmp_path):
     assert page.links == []
     assert not re.search(r"@import|url\((?!#)", text)
     assert "script" not in page.tags
-    assert page.tags.count("svg") == 3
+    assert page.tags.count("svg") == 4
     assert NAME in page.texts
-    assert {"Degrees", "Partitions", "Columns", "402", "3,001"} <= set(page.texts)
+    assert {"Types and relations", "Degrees", "Partitions", "Columns", "402", "3,001"} <= set(page.texts)
     ids = re.findall(r'\bid="([^"]+)"', text)
     for one in set(re.findall(r'(?:url\(|xlink:href=")#([\w-]+)', text)):
         assert one in ids
@@ -232,7 +232,7 @@ def test_pictures_that_cannot_be_are_refused_before_anything_is_done(args, code,
 def test_an_old_file_is_replaced_where_that_is_asked_for(tmp_path, capsys):
     path = tmp_path / "a.html"
     path.write_text("old")
-    assert run(["stats", str(KARATE), "--plot", str(path), "--overwrite", "-q"]) == 0
+    assert run(["stats", str(KARATE), "--plot", str(path), "--overwrite"]) == 0
     assert f"{path}\n" in capsys.readouterr().out
     assert path.read_text().startswith("<!DOCTYPE html>")
 
@@ -244,3 +244,93 @@ def test_a_missing_library_is_told_with_its_cure(tmp_path, monkeypatch, capsys):
     assert out == ""
     assert re.fullmatch(r"error: --plot needs matplotlib: .*\n  fix: pip install 'graphprep\[plots\]'\n", err)
     assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------------------------------------------- the page
+
+
+@pytest.fixture(scope="module")
+def rated(tmp_path_factory):
+    """Users who rate films: times in seconds since 1970, a number that is no time, a category, and an ID of another system."""
+    folder = tmp_path_factory.mktemp("rated")
+    (folder / "user.csv").write_text("id,city\n1,Oslo\n2,Rome\n3,Oslo\n")
+    (folder / "film.csv").write_text("id,shop_id,year\n1,77,1999\n2,99,2010\n")
+    (folder / "rates.csv").write_text("src,dst,at\n1,1,1289241911\n2,2,1300000000\n3,1,1453684323\n")
+    (folder / "knows.csv").write_text("src,dst\n1,2\n")
+    nodes = [word for name in ("user", "film") for word in ("--nodes", f"{name}={folder}/{name}.csv")]
+    edges = ["--edges", f"user:rates:film={folder}/rates.csv", "--edges", f"user:knows:user={folder}/knows.csv"]
+    words = [
+        "convert",
+        *nodes,
+        *edges,
+        str(folder / "store"),
+        "--time-col",
+        "user:rates:film=at",
+        "--category",
+        "user:city",
+        "-q",
+    ]
+    assert run(words) == 0
+    return folder / "store"
+
+
+def _columns(report):
+    return {column.name: column for _, column in report.all_columns()}
+
+
+def test_times_are_dates_and_codes_and_ids_have_no_mean(rated, tmp_path):
+    found = _columns(graphprep.stats(rated, plot=tmp_path / "page.html"))
+    time = found["time"]
+    assert (time.unit, time.words(time.min), time.words(time.max)) == ("s", "2010-11-08 18:45:11", "2016-01-25 01:12:03")
+    assert (found["year"].unit, found["year"].mean, found["year"].words(1999)) == (None, 2004.5, "1,999")
+    assert (found["shop_id"].is_amount, found["shop_id"].mean) == (False, None)
+    assert (found["city"].is_amount, found["city"].mean, found["city"].counts) == (False, None, {"Oslo": 2, "Rome": 1})
+    page = Page()
+    page.feed((tmp_path / "page.html").read_text())
+    assert {"2010-11-08", "2016-01-25", "–"} <= set(page.texts)
+    assert any("time, UTC" in text for text in page.texts)
+
+
+def test_a_time_of_any_unit_is_a_date():
+    from graphprep.model.options.stats import time_text
+
+    for unit, value in (("day", 14_921), ("s", 1_289_174_400), ("ms", 1_289_174_400_000), ("ns", 1_289_174_400 * 10**9)):
+        assert time_text(value, unit) == "2010-11-08"
+    assert time_text(10**18, "s") == "1,000,000,000,000,000,000"  # beyond the calendar
+
+
+def test_the_picture_of_types_has_all_numbers(rated, tmp_path):
+    graphprep.stats(rated, plot=tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    picture = text[text.index('aria-label="types"') : text.index("</svg>")]
+    assert picture.count("<circle") == 2
+    for told in ("rates: 3", "knows: 1", ">user<", ">film<", "user: 3 nodes", "film: 2 nodes"):
+        assert told in picture, told
+
+
+def test_hubs_are_not_cut(rated, tmp_path):
+    graphprep.stats(rated, plot=tmp_path / "page.html", top=3)
+    text = (tmp_path / "page.html").read_text()
+    assert "1 (2), 2 (2), 3 (1)" in text
+    assert 'table class="texts"' in text
+
+
+def test_a_law_of_a_few_nodes_is_not_shown(rated, store, tmp_path):
+    assert all(panels.law_of(found) is None for _, found in graphprep.stats(rated).all_degrees())
+    graphprep.stats(store, plot=tmp_path / "page.html")
+    assert "is how far it lies off at most" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.long
+def test_pictures_of_many_relations_take_no_longer_than_those_of_a_few(tmp_path):
+    """Of 46 relations those of the most edges are drawn, and matplotlib measures few texts."""
+    from matplotlib import text
+
+    rows = pd.DataFrame({"src": np.arange(60), "dst": (np.arange(60) ** 2 + 1) % 60})
+    graphprep.convert(edges={f"n:r{number}:n": rows for number in range(46)}, out=tmp_path / "s")
+    measured, layout = [], text.Text._get_layout
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text.Text, "_get_layout", lambda self, renderer: measured.append(1) or layout(self, renderer))
+        graphprep.stats(tmp_path / "s", plot=tmp_path / "page.html")
+    assert len(measured) < 1500
+    assert "40 more edge types are not drawn" in (tmp_path / "page.html").read_text()

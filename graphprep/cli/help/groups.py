@@ -7,12 +7,14 @@ import difflib
 import functools
 import inspect
 import re
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from typer.core import TyperCommand, TyperGroup
 
 from graphprep.cli.help.pages import FIRST, LATER, PAGE_OPTIONS, format_of_page, write_format_text, write_options
+from graphprep.cli.printed.colors import painted
 
 _TEXTS = (str, str | None)
 _TEXT_LISTS = (list[str], list[str] | None)
@@ -147,6 +149,10 @@ def _marks(command: Any) -> dict[str, tuple[Any, ...]]:
 class Commands(TyperGroup):
     """The commands, with options of their own."""
 
+    def get_help(self, ctx: Any) -> str:
+        """Return the page of the help."""
+        return painted(super().get_help(ctx), sys.stdout, is_help=True)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command line."""
         _spare_conversions(self, ctx)
@@ -155,6 +161,10 @@ class Commands(TyperGroup):
 
 class GroupedCommand(TyperCommand):
     """A command whose help lists its options by ``rich_help_panel``, in plain text that reads well when piped."""
+
+    def get_help(self, ctx: Any) -> str:
+        """Return the page of the help."""
+        return painted(super().get_help(ctx), sys.stdout, is_help=True)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command line."""

@@ -246,7 +246,7 @@ def _column_parts(types: Sequence[tuple[str, Sequence[ColumnStats]]]) -> Iterato
                 one.name,
                 f"{one.dtype}{list(one.item_shape) if one.item_shape else ''}" if one.kind == "dense" else one.kind,
                 f"{one.num_missing:,}" + (f"+{one.num_nan:,} NaN" if one.num_nan else ""),
-                *(_number(value) for value in (one.min, one.mean, one.max)),
+                *(_value(one, value) for value in (one.min, one.mean, one.max)),
                 f"{'' if one.is_exact else '~'}{one.num_distinct:,}",
             )
             for one in columns
@@ -268,6 +268,13 @@ def _listed(label: str, items: Iterable[tuple[object, int]], more: str = "") -> 
     text = f"  {printable(label)}: {', '.join(words)}{more}"
     for line in wrap(text, MOST_COLUMNS, subsequent_indent=" " * 6, break_long_words=False, break_on_hyphens=False):
         yield line.replace("\xa0", " ")
+
+
+def _value(column: ColumnStats, value: float | None) -> str:
+    """Write a value: a time as a date, whose day is enough beside others."""
+    if value is None or column.unit is None:
+        return _number(value)
+    return str(column.words(value)).partition(" ")[0]
 
 
 def _number(value: float | None) -> str:

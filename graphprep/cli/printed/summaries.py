@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from graphprep.cli.printed.colors import painted
 from graphprep.cli.printed.words import peak_memory, quantity, size, table
 from graphprep.model.shown.results import MOST_TYPES, RunResult, largest_types
 from graphprep.model.shown.texts import hide_secrets, json_text, lines_text, printable, without_secrets
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from graphprep.cli.options import ReportFlags
 
 _COLUMNS = 80
+_MOST_NOTE_LINES = 3  # notes are shorter than results
 _UNIT = re.compile(r"(\d) (?=(?:[KMGTP]?B|s)\b)")
 _NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|\S+:\S+:\S+|[0-9][0-9,.]*")  # of types, and their numbers
 _HANGING = 4  # blanks in front of what goes on, beside the line's own
@@ -41,11 +44,24 @@ def print_result(
     if as_json:
         typer.echo(to_json(found))
     elif not flags.quiet:
-        typer.echo(to_text(found, every=flags.verbose > 0))
+        text = painted(to_text(found, every=flags.verbose > 0), sys.stdout, has_head=True)
+        typer.echo(text, color=True)
 
 
-def note_lines(notes: Sequence[str], label: str = "note", *, every: bool = False) -> list[str]:
-    """Return a line for each note; unless ``every``, for the first few of those that say the same of many types."""
+def note_lines(notes: Sequence[str], *, every: bool = False) -> list[str]:
+    """Return a line for each note; unless ``every``, for the first that take three lines of the terminal, one at least."""
+    lines: list[str] = []
+    for note in notes:
+        line, more = f"  note: {without_secrets(note)}", len(notes) - len(lines)
+        most = _MOST_NOTE_LINES + (more == 1)  # the last one in place of the line that would count it
+        if lines and not every and len(wrapped_text([*lines, line]).splitlines()) > most:
+            return [*lines, f"  note: ... and {more:,} more; -v shows {'all' if more > 1 else 'it'}"]
+        lines.append(line)
+    return lines
+
+
+def kind_lines(notes: Sequence[str], label: str, *, every: bool = False) -> list[str]:
+    """Return a line for each of what a label is for; unless ``every``, for ten of those that say the same of many types."""
     kinds = [_NAMES.sub("", note) for note in notes]
     totals, met, lines = Counter(kinds), Counter[str](), []
     for note, kind in zip(notes, kinds, strict=True):

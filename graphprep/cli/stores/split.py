@@ -10,7 +10,15 @@ import typer
 
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, OverwriteStore, ReportFlags, RunFlags, StorageFlags, option, values_of
-from graphprep.cli.printed.summaries import note_lines, print_result, summary_json, types_lines, work_line, wrapped_text
+from graphprep.cli.printed.summaries import (
+    kind_lines,
+    note_lines,
+    print_result,
+    summary_json,
+    types_lines,
+    work_line,
+    wrapped_text,
+)
 from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:
@@ -132,5 +140,5 @@ def summary_text(summary: SplitSummary, *, every: bool = False) -> str:
     """Write the summary for people; ``every``: with all types, however many."""
     head = f"{display_url(summary.out)}: {summary.sizes_words()}, split by {summary.by}"
     lines = [head, *types_lines(summary.num_nodes, summary.num_edges, every=every), work_line(summary)]
-    lines += note_lines(summary.split_lines(), "split", every=every)
+    lines += kind_lines(summary.split_lines(), "split", every=every)
     return wrapped_text(lines + note_lines(summary.notes, every=every))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ import typer
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, ErrorFlags, InputFlags
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, of_report, option
+from graphprep.cli.printed.colors import painted
 from graphprep.cli.printed.summaries import note_lines, print_result, types_lines, wrapped_text
 from graphprep.cli.tables import TableFlags
 from graphprep.model.shown.texts import display_url, hide_secrets, json_text, shown
@@ -151,9 +153,10 @@ def _print_faults(report: StoreReport | InputReport | AgainstReport) -> None:
     else:
         return
     for one in found:
-        typer.echo(shown(f"error: {one}"), err=True)
+        typer.echo(painted(shown(f"error: {one}"), sys.stderr), err=True, color=True)
     if hidden := total - len(found):
-        typer.echo(f"error: {count(hidden, f'more {noun}')}; --max-faults {total} prints them all", err=True)
+        text = f"error: {count(hidden, f'more {noun}')}; --max-faults {total} prints them all"
+        typer.echo(painted(text, sys.stderr), err=True, color=True)
 
 
 def report_text(report: StoreReport | InputReport | AgainstReport, *, path: str, every: bool = False) -> str:

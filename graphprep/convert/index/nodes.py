@@ -189,8 +189,8 @@ class EndRange(NamedTuple):
         if not self.num_nodes:
             return f"node type {self.name!r}: no ID occurs, so it has no nodes"
         idle = self.num_nodes - int(np.bitwise_count(seen).sum())
-        edges = "all of them have edges" if not idle else f"{idle:,} of them {'has' if idle == 1 else 'have'} no edge"
-        note = f"node type {self.name!r}: 0..{self.num_nodes - 1} are its nodes: --ids dense{self.taken}; {edges}"
+        edges = f"; {idle:,} of them {'has' if idle == 1 else 'have'} no edge" if idle else ""
+        note = f"node type {self.name!r}: 0..{self.num_nodes - 1} are its nodes: --ids dense{self.taken}{edges}"
         return note + _BASE_HINT if idle == 1 and not seen[0] & 1 else note
 
     def sparse_note(self, count: int) -> str:

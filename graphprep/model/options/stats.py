@@ -90,7 +90,9 @@ class ColumnStats:
     ``min``, ``mean`` and ``max`` are those of all other values, of texts those of their lengths in bytes; None without any.
     ``num_distinct`` is exact up to 65,536, beyond that an estimate (``is_exact`` says which). ``counts``: how many rows have
     each value, of labels, splits and categories of at most 1,000 values. ``histogram`` is empty unless it is
-    asked for and values differ.
+    asked for and values differ. ``unit`` is that of times since 1970: ``day``, ``s``, ``ms``, ``us`` or ``ns``; of whole
+    numbers without one that are times, or may be, it is found by their size. ``is_amount``: the values are no codes, keys or
+    IDs, so that their mean says something; else ``mean`` is None.
     """
 
     name: str
@@ -109,6 +111,30 @@ class ColumnStats:
     is_exact: bool
     counts: Mapping[str, int] | None = None
     histogram: tuple[Bin, ...] = ()
+    unit: str | None = None
+    is_amount: bool = True
+
+    def words(self, value: Number | None) -> str | None:
+        """Return a value as people read it: a time as a date; None where it says nothing, as that of a code."""
+        if value is None or self.unit is None:
+            return None if value is None else _amount(value)
+        return time_text(value, self.unit)
+
+
+def _amount(value: Number) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+
+
+def time_text(value: Number, unit: str) -> str:
+    """Return a time since 1970 as a date, with the time of the day where it has one; one beyond the calendar as the number."""
+    from datetime import UTC, datetime, timedelta
+
+    per_second = {"day": 1 / 86_400, "s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
+    try:
+        at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=float(value) / per_second)
+    except OverflowError:
+        return _amount(value)
+    return f"{at:%Y-%m-%d}" if (at.hour, at.minute, at.second) == (0, 0, 0) else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from graphprep.model.options.stats import Bin, Distribution, StatsReport
+from graphprep.model.options.stats import Bin, ColumnStats, Distribution, StatsReport
 from graphprep.model.shown.texts import display_url, printable
 from graphprep.model.version import __version__
 from graphprep.stats.pictures import panels
 from graphprep.stats.pictures.draw import draw
+from graphprep.stats.pictures.types import draw_types
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -29,6 +30,8 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { text-align: right; padding: 4px 10px; border-bottom: 1px solid #edf2f7; white-space: nowrap; }
 th { font-size: 12px; color: #4a5568; font-weight: 600; }
 th:first-child, td:first-child { text-align: left; max-width: 320px; overflow: hidden; text-overflow: ellipsis; }
+table.texts th, table.texts td { text-align: left; vertical-align: top; }
+table.texts td:not(:first-child) { white-space: normal; overflow-wrap: anywhere; width: 100%; }
 svg { width: 100%; height: auto; }
 footer { color: #718096; font-size: 12px; }
 """
@@ -49,12 +52,17 @@ _PAGE = """\
 </html>
 """
 _MOST_PARTS = 64
+_LAW = (
+    "50 %, 90 % and 99 % of the nodes have at most so many edges. alpha, from, KS: by the power law that fits best, the share "
+    "of nodes of degree d is like d^-alpha, from the degree «from» on; KS, 0 to 1, is how far it lies off at most: below "
+    f"about 0.05 it fits well. A dash: fewer than {panels.LEAST_TAIL} nodes to fit one to."
+)
 _PROLOGUE = re.compile(r"<\?xml.*?(?=<svg)", re.S)
 
 
 def page(report: StatsReport) -> str:
     """Write the page: the same bytes for the same report, whose times are left out."""
-    sections = (_head, _nodes, _degrees, _pictures, _partitions, _columns)
+    sections = (_head, _types, _nodes, _degrees, _pictures, _partitions, _columns)
     return _PAGE.format(
         title=_text(display_url(report.path)), style=_STYLE, body="".join(one(report) for one in sections), version=__version__
     )
@@ -80,19 +88,19 @@ def _head(report: StatsReport) -> str:
     return f"<h1>{_text(display_url(report.path))}</h1>\n<p>{_text(report.graph_name)}</p>\n<dl>{cells}</dl>\n"
 
 
+def _types(report: StatsReport) -> str:
+    picture, left_out = draw_types(report)
+    words = "Node types with their numbers of nodes; arrows with their edge types and numbers of edges."
+    return _section("Types and relations", picture + f"<p>{words}</p>" + (f"<p>{escape(left_out)}</p>" if left_out else ""))
+
+
 def _nodes(report: StatsReport) -> str:
     nodes = _table(
-        ("node type", "nodes", "isolated", "hubs: raw ID (degree)"),
-        [
-            (
-                one.name,
-                f"{one.num_nodes:,}",
-                f"{one.num_isolated:,}",
-                ", ".join(f"{hub.raw_id} ({hub.degree:,})" for hub in one.hubs[:5]),
-            )
-            for one in report.nodes
-        ],
+        ("node type", "nodes", "isolated"),
+        [(one.name, f"{one.num_nodes:,}", f"{one.num_isolated:,}") for one in report.nodes],
     )
+    hubs = [(one.name, ", ".join(f"{hub.raw_id} ({hub.degree:,})" for hub in one.hubs)) for one in report.nodes if one.hubs]
+    nodes += _table(("node type", "nodes of the most edges: raw ID (degree)"), hubs, wrapped=True)
     edges = _table(
         ("edge type", "edges", "self-loops", "repeated", "returned", "log2 gap"),
         [
@@ -116,11 +124,12 @@ def _nodes(report: StatsReport) -> str:
 
 def _degrees(report: StatsReport) -> str:
     head = ("degrees of", "min", "mean", "50%", "90%", "99%", "max", "alpha", "from", "KS")
-    return _section("Degrees", _table(head, [(name, *_cells(found)) for name, found in report.all_degrees()]))
+    rows = [(name, *_cells(found)) for name, found in report.all_degrees()]
+    return _section("Degrees", _table(head, rows) + f"<p>{escape(_LAW)}</p>")
 
 
 def _cells(found: Distribution) -> tuple[str, ...]:
-    law = found.power_law
+    law = panels.law_of(found)
     fitted = ("–", "–", "–") if law is None else (f"{law.alpha:.2f} ± {law.alpha_error:.2f}", f"{law.xmin:,}", f"{law.ks:.3f}")
     middle = (f"{found.percentiles[one]:,}" for one in ("50", "90", "99"))
     return (f"{found.min:,}", f"{found.mean:.2f}", *middle, f"{found.max:,}", *fitted)
@@ -165,12 +174,19 @@ def _columns(report: StatsReport) -> str:
             f"{column.kind} {column.dtype}{list(column.item_shape) if column.item_shape else ''}",
             f"{column.num_missing:,}",
             f"{column.num_nan:,}",
-            *("–" if value is None else f"{value:.6g}" for value in (column.min, column.mean, column.max)),
+            *(_value(column, value) for value in (column.min, column.mean, column.max)),
             f"{'' if column.is_exact else '≈ '}{column.num_distinct:,}",
         )
         for name, column in every
     ]
     return _section("Columns", _table(("column", "kind", "missing", "NaN", "min", "mean", "max", "distinct"), rows))
+
+
+def _value(column: ColumnStats, value: float | None) -> str:
+    """Write a value; of times the day, unless all are of one or two days."""
+    words = column.words(value) or "–"
+    days = {str(column.words(one)).partition(" ")[0] for one in (column.min, column.max)}
+    return words.partition(" ")[0] if column.unit is not None and len(days) > 1 else words
 
 
 def _span(one: Bin) -> str:
@@ -181,12 +197,14 @@ def _section(title: str, inside: str) -> str:
     return f"<section>\n<h2>{escape(title)}</h2>\n{inside}\n</section>\n"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, wrapped: bool = False) -> str:
+    """Write a table; ``wrapped``: of texts, which take as many lines as they need."""
     if not rows:
         return ""
     heads = "".join(f"<th>{escape(name)}</th>" for name in head)
     cells = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>\n" for row in rows)
-    return f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{cells}</tbody>\n</table>\n"
+    kind = ' class="texts"' if wrapped else ""
+    return f"<table{kind}>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{cells}</tbody>\n</table>\n"
 
 
 def _text(text: str) -> str:

@@ -8,15 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphprep.model.options.stats import ColumnStats, Distribution, EdgeTypeStats, PartStats, StatsReport
-from graphprep.model.shown.texts import printable
+from graphprep.model.options.stats import ColumnStats, Distribution, EdgeTypeStats, PartStats, PowerLaw, StatsReport, time_text
+from graphprep.model.shown.texts import printable, quantity
 from graphprep.stats.power_law import scaled_zeta
 
 BLUE, ORANGE, GREEN, GREY = "#2b6cb0", "#dd6b20", "#2f855a", "#a0aec0"
-_MOST_TYPES = 12  # edge types, and columns, that are drawn
+_MOST_TYPES = 6  # edge types that are drawn
 _MOST_COLUMNS = 24
 _MOST_BARS = 20  # values of a label
 _MOST_NAME = 28  # characters of a name
+_FEW = 50  # times the least: an axis of so few powers of ten has numbers between them
+LEAST_TAIL = 50  # nodes to which a power law is fitted, where it is shown
+_DATES = 4  # on an axis of times
 _MOST_NUMBERED = 16  # partitions whose numbers stand in the matrix
 
 
@@ -72,6 +75,12 @@ def _sides(one: EdgeTypeStats) -> Iterator[tuple[str, str, str, Distribution]]:
     yield "out", ORANGE, "s", one.out_degrees
 
 
+def law_of(found: Distribution) -> PowerLaw | None:
+    """Return the power law of degrees, unless it is fitted to so few that it says nothing."""
+    law = found.power_law
+    return None if law is None or law.num_tail < LEAST_TAIL else law
+
+
 def _draw_density(one: EdgeTypeStats, axes: Any) -> None:
     """Draw the share of nodes at each degree, the mean of those of a bin, and the law."""
     for name, color, marker, found in _sides(one):
@@ -79,13 +88,13 @@ def _draw_density(one: EdgeTypeStats, axes: Any) -> None:
         at = [(bin.low * bin.high) ** 0.5 for bin in bins]
         shares = [bin.count / (bin.high - bin.low + 1) / found.count for bin in bins]
         axes.plot(at, shares, marker, color=color, ms=5, mfc="white", label=name)
-        law = found.power_law
+        law = law_of(found)
         if law is not None:
             share = law.num_tail / found.count / _zeta(law.alpha, law.xmin)
             ends = np.array([law.xmin, found.max], np.float64)
             label = rf"$\alpha$ = {law.alpha:.2f} from {law.xmin:,}"
             axes.plot(ends, share * (ends / law.xmin) ** -law.alpha, "-", color=color, lw=1, label=label)
-    _log_log(axes, "degree", "share of nodes")
+    _log_log(axes, "degree: in-edges or out-edges of a node", "share of nodes of that degree")
 
 
 def _draw_tail(one: EdgeTypeStats, axes: Any) -> None:
@@ -96,7 +105,7 @@ def _draw_tail(one: EdgeTypeStats, axes: Any) -> None:
         lows = np.array([bin.low for bin in found.histogram])
         kept = (lows > 0) & (behind > 0)
         axes.plot(lows[kept], behind[kept], f"{marker}-", color=color, ms=4, lw=1, mfc="white", label=name)
-    _log_log(axes, "degree", "share of nodes")
+    _log_log(axes, "degree: in-edges or out-edges of a node", "share of nodes of it or more")
 
 
 def _zeta(alpha: float, least: int) -> float:
@@ -104,12 +113,28 @@ def _zeta(alpha: float, least: int) -> float:
 
 
 def _log_log(axes: Any, x: str, y: str) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
     axes.set_xscale("log")
     axes.set_yscale("log")
+    for axis, limits, words in ((axes.xaxis, axes.get_xlim(), _count_words), (axes.yaxis, axes.get_ylim(), _share_words)):
+        few = limits[0] > 0 and limits[1] < _FEW * limits[0]
+        axis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if few else (1,), numticks=7))
+        axis.set_minor_locator(NullLocator())  # ten times as many texts, to be measured and left out
+        axis.set_major_formatter(FuncFormatter(words))
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False, fontsize=7)
+
+
+def _count_words(value: float, _: object) -> str:
+    """Write a number of a logarithmic axis: 100, 10k, 10M."""
+    return quantity(value).replace(".0", "") if value >= 1 else f"{value:g}"
+
+
+def _share_words(value: float, _: object) -> str:
+    return f"{100 * value:g}%"
 
 
 # ---- partitions
@@ -160,7 +185,7 @@ def _draw_matrix(parts: PartStats, axes: Any) -> None:
 
 
 def _columns(report: StatsReport) -> Section:
-    drawn = [(name, column) for name, column in report.all_columns() if column.counts or column.histogram]
+    drawn = [(name, one) for name, one in report.all_columns() if one.counts or (one.histogram and one.is_amount)]
     panels = tuple(
         Panel(f"{short(column.name)} of {short(name)}", partial(_draw_column, column)) for name, column in drawn[:_MOST_COLUMNS]
     )
@@ -174,6 +199,12 @@ def _draw_column(column: ColumnStats, axes: Any) -> None:
     bins = column.histogram
     axes.stairs([bin.count for bin in bins], [*(bin.low for bin in bins), bins[-1].high], fill=True, color=BLUE)
     axes.set_ylabel("values")
+    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlabel(f"length of {short(column.name)} in bytes" if column.kind == "binary" else short(column.name))
+    if column.unit is not None:
+        places = np.linspace(bins[0].low, bins[-1].high, _DATES)
+        axes.set_xticks(places, [time_text(value, str(column.unit)).partition(" ")[0] for value in places.tolist()])
+        axes.set_xlabel(f"{short(column.name)}, UTC")
 
 
 def _draw_counts(counts: Any, axes: Any) -> None:
