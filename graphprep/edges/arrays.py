@@ -224,7 +224,8 @@ def check_layout(layout: Layout) -> Layout:
     """Return ``layout``. Raises UsageError where it is none."""
     if str(layout) == "coo":
         raise UsageError(
-            "layout 'coo' has no rows: it is src and dst themselves", fix="keep them, or order them with sort_edges"
+            "layout 'coo' has no rows: it is src and dst themselves",
+            fix="keep these; read_edges reads them from a file, sort_edges orders them",
         )
     _one_of("layout", layout, _LAYOUTS)
     return layout
