@@ -138,7 +138,8 @@ def convert(
         options = replace(options, graph=found.graph, decoder_options={}, num_nodes={})
     _check_bad_records(options, (), os.fspath(out))
     with _reporting(reporter) as told:
-        return _worded(run(found.inputs, os.fspath(out), options, told, found.in_memory), decoder=True)
+        in_memory = found.in_memory if found.in_memory.sources else None  # tables of files are read, and recorded, as files
+        return _worded(run(found.inputs, os.fspath(out), options, told, in_memory), decoder=True)
 
 
 @python_words(decoder=True)

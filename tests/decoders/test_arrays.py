@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import graphprep
 from graphprep.decoders.arrays.decoder import ArraysDecoder, plan_edge_files
 from graphprep.decoders.arrays.read import decimal_texts
 from graphprep.model.errors import DataError, DecodeError, GraphprepError
@@ -525,3 +526,12 @@ def test_an_edge_table_has_files_of_one_kind(tmp_path):
     assert str(caught.value) == (
         "--edges a:b:c=*: the files are of several kinds: arrays, mtx\n  fix: give each kind an edge type of its own"
     )
+
+
+def test_edge_ids_beside_rows_are_told_to_be_a_column(tmp_path):
+    np.savez(tmp_path / "g.npz", indptr=[0, 1, 3], indices=[1, 0, 1], edge_ids=[70, 50, 30])
+    summary = graphprep.convert(tmp_path / "g.npz", tmp_path / "store", decoder_options={"input_layout": "csr"})
+    told = "array edge_ids becomes a column: edge IDs are positions; exports take it as edge IDs with edge_id_col edge_ids"
+    assert told in " ".join(summary.notes)
+    graph = graphprep.load(tmp_path / "store")
+    assert sorted(graph.column(graph.edge_types[0], "edge_ids").tolist()) == [30, 50, 70]

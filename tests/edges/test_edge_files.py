@@ -194,7 +194,7 @@ def test_wrong_arguments(tmp_path):
     for options in ({"delimiter": "::"}, {"delimiter": "1"}, {"dtype": "float32"}, {"threads": 0}):
         with pytest.raises(UsageError):
             read_edges(path, **options)
-    with pytest.raises(UsageError, match="layout .coo. has no rows"):
+    with pytest.raises(UsageError, match="layout 'coo' has no rows"):
         read_adjacency(path, layout="coo")
     with pytest.raises(StorageError):
         read_edges(tmp_path / "none.txt")

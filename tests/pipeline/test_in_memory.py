@@ -747,3 +747,35 @@ def test_dates_of_python_are_dates(tmp_path):
     assert loaded.columns("user")[0].unit == "day"
     assert loaded.column("user", "day").tolist() == [2, 0]
     assert loaded.present("user", "day").tolist() == [True, False]
+
+
+def test_a_colon_in_the_name_of_a_node_type(tmp_path):
+    """As it is, or percent-encoded as in ``src:rel:dst``: the type of the edges, not a second one."""
+    users, edges = pa.table({"id": [0, 1], "age": [30, 40]}), pa.table({"src": [0, 1], "dst": [1, 0]})
+    for number, (node, edge) in enumerate(
+        [
+            ("t:x", ("t:x", "r", "t:x")),
+            ("t%3Ax", ("t:x", "r", "t:x")),
+            ("t:x", "t%3Ax:r:t%3Ax"),
+            ("t%3Ax", ("t%3Ax", "r", "t%3Ax")),
+        ]
+    ):
+        summary = graphprep.convert(nodes={node: users}, edges={edge: edges}, out=tmp_path / str(number))
+        assert summary.num_nodes == {"t%3Ax" if number == 3 else "t:x": 2}
+    with pytest.raises(UsageError, match="'t%3Ax' and 't:x' are one node type"):
+        graphprep.convert(nodes={"t:x": users, "t%3Ax": users}, out=tmp_path / "no")
+    with pytest.raises(UsageError, match="'t:x' is no type of edges"):
+        graphprep.convert(edges={"t:x": edges}, out=tmp_path / "no")
+
+
+def test_tables_of_files_are_recorded_as_files_are(tmp_path):
+    (tmp_path / "users.csv").write_text("id,age\n0,30\n1,40\n")
+    (tmp_path / "knows.csv").write_text("src,dst\n0,1\n1,0\n")
+    tables = {"nodes": {"user": tmp_path / "users.csv"}, "edges": {("user", "knows", "user"): tmp_path / "knows.csv"}}
+    graphprep.convert(**tables, out=tmp_path / "store")
+    told = json.loads((tmp_path / "store/provenance.json").read_text())
+    assert sorted(one["url"] for one in told["inputs"]) == [str(tmp_path / "knows.csv"), str(tmp_path / "users.csv")]
+    record = tmp_path / "store/provenance.json"
+    assert graphprep.validate(tmp_path / "store", against=record).equal
+    (tmp_path / "knows.csv").write_text("src,dst\n0,1\n1,1\n")
+    assert not graphprep.validate(tmp_path / "store", against=record).equal

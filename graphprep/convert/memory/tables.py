@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from graphprep.convert.memory.folder import InMemory, Source, matrix_source, table_source
 from graphprep.model.errors import UsageError, one_of
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
-from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type
+from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type, unescape_name
 
 Owner = str | EdgeType
 INPUTS = "inputs"
@@ -45,9 +45,9 @@ def read_tables(
     ``place`` is what holds both, where that is one dict. Raises UsageError.
     """
     given: dict[str, tuple[str, Any]] = {}
-    for name, (key, value) in _names(nodes).items():
-        given[name] = f"{place or 'nodes'}[{key!r}]", value
     kinds = {kind: (f"{place or 'edges'}[{key!r}]", value) for kind, (key, value) in _kinds(edges).items()}
+    for name, (key, value) in _names(nodes, {end for kind in kinds for end in (kind[0], kind[2])}).items():
+        given[name] = f"{place or 'nodes'}[{key!r}]", value
     names = tuple(dict.fromkeys((*given, *(end for kind in kinds for end in (kind[0], kind[2])))))
     _check_num_nodes(num_nodes, names, given)
     settings = Settings(options, (*names, *kinds))
@@ -60,13 +60,20 @@ def read_tables(
     return MemoryGraph(InMemory(sources), graph=config)
 
 
-def _names(nodes: Mapping[Any, Any]) -> dict[str, tuple[Any, Any]]:
-    """Return (key, value) by node type. Raises UsageError for edge types."""
+def _names(nodes: Mapping[Any, Any], ends: Container[str]) -> dict[str, tuple[Any, Any]]:
+    """Return (key, value) by node type; ``ends`` are those of edges, which a key may name as it is. Raises UsageError.
+
+    That is for edge types, and for a type that is there under two keys.
+    """
     found: dict[str, tuple[Any, Any]] = {}
     for key, value in nodes.items():
-        owner = owner_of(key)
+        owner = key if isinstance(key, str) and key in ends else owner_of(key)
         if isinstance(owner, tuple):
             raise UsageError(f"{key!r} is an edge type", fix="put it into edges")
+        if owner in found:
+            raise UsageError(
+                f"{key!r} and {found[owner][0]!r} are one node type", fix="give its tables as a list, under one key"
+            )
         found[owner] = key, value
     return found
 
@@ -77,6 +84,8 @@ def _kinds(edges: Mapping[Any, Any]) -> dict[EdgeType, tuple[Any, Any]]:
     for key, value in edges.items():
         owner = owner_of(key)
         if isinstance(owner, str):
+            if ":" in str(key):
+                raise UsageError(f"{key!r} is no type of edges", fix="name an edge type ('user', 'buys', 'item')")
             raise UsageError(f"{key!r} is a node type", fix="put it into nodes")
         found[owner] = key, value
     return found
@@ -113,12 +122,15 @@ def _edge_table(sources: dict[str, Source], settings: Settings, kind: EdgeType, 
 
 
 def owner_of(key: object) -> Owner:
-    """Return a node type's name, or an edge type: a triple of names, or ``src:rel:dst``. Raises UsageError."""
+    """Return a node type's name, or an edge type: a triple of names, or ``src:rel:dst``. Raises UsageError.
+
+    In texts ``%3A`` stands for ``:``, which may also stand as it is in the name of a node type, unless there are two.
+    """
     if isinstance(key, tuple) and len(key) == 3 and all(isinstance(one, str) and one for one in key):
         return key
     if isinstance(key, str) and key:
         try:
-            return parse_edge_type(key) if ":" in key else key
+            return parse_edge_type(key) if key.count(":") == 2 else unescape_name(key)
         except ValueError:
             pass
     raise UsageError(f"{key!r} is no type", fix="name a node type 'user', an edge type ('user', 'buys', 'item')")

@@ -34,6 +34,7 @@ END_KEYS = (
 )
 WEIGHT_KEYS = ("edge_weight", "edge_weights", "weight", "weights", "data", "values")
 NODE_KEYS = ("x", "y", "feat", "feats", "features", "label", "labels", "train_mask", "val_mask", "valid_mask", "test_mask")
+_EDGE_ID_KEYS = ("edge_id", "edge_ids", "edge_eid")
 _SHAPE_FIX = "give edges as one array of 2 x E or E x 2 integers"
 
 
@@ -350,6 +351,11 @@ class _Found:
     ) -> FoundEdges:
         columns = tuple(edge)
         nodes = tuple(node)
+        for key in (one.key for one in columns if one.key in _EDGE_ID_KEYS):
+            words = (
+                f"array {key} becomes a column: edge IDs are positions; exports take it as edge IDs with --edge-id-col {key}"
+            )
+            self.messages.append(f"{self.place}: {words}")
         return replace(edges, node=nodes, edge=columns, sparse=tuple(sparse), messages=(*self.messages, *self._left_out()))
 
     def _left_out(self) -> list[str]:
