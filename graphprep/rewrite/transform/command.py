@@ -271,14 +271,14 @@ def rewrite_converted(operations: Sequence[str], made: Converted) -> GraphMetada
 def _is_seen(operation: Operation, recipe: Recipe, whole: Recipe, metadata: GraphMetadata) -> bool:
     """Return whether an operation finds in a recipe, and the store behind it, what it would in the store that is made of it.
 
-    That recipe must be some of the store's edges, or new ones, and columns be read as they stand there. Edges without IDs lie
-    otherwise in every store.
+    That recipe must be some of the store's edges, and columns be read as they stand there. Edges without IDs lie otherwise in
+    every store.
     """
     if recipe is whole:
         return True
     if operation.reads == "store" or any(schema.edge_id_dtype is None for schema in metadata.edge_schemas):
         return False
-    if operation.reads == "columns" and (recipe.dropped or recipe.added):
+    if recipe.changed or (operation.reads == "columns" and recipe.dropped):
         return False
     return (
         all(nodes.kept is None for nodes in recipe.nodes)

@@ -44,7 +44,7 @@ Made = TypeVar("Made")
 
 def reverse(recipe: Recipe) -> Recipe:
     """Turn every edge round; relations keep their names. Source: DGL's ``reverse``."""
-    return replace(recipe, edges=tuple(_turned(edges, edges.edge_type[1]) for edges in recipe.edges))
+    return replace(recipe, edges=tuple(_turned(edges, edges.edge_type[1]) for edges in recipe.edges), changed=True)
 
 
 def add_reverse(recipe: Recipe) -> Recipe:
@@ -147,7 +147,7 @@ def add_loops(store: StoredArrays, recipe: Recipe, scratch: Scratch) -> Recipe:
         rows = None if one.rows is None else _behind(one.rows, none, scratch)
         old_ids = _behind(count_up(one.size, scratch) if one.old_ids is None else one.old_ids, none, scratch)
         edges.append(replace(one, src=src, dst=dst, rows=rows, old_ids=old_ids))
-    return replace(recipe, edges=tuple(edges), added=True)
+    return replace(recipe, edges=tuple(edges), changed=True)
 
 
 def _behind(first: Ids, second: Ids, scratch: Scratch) -> Ids:

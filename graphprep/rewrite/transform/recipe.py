@@ -100,9 +100,9 @@ class Recipe:
     """A store: ``nodes`` by old node type number, and its edge types. ``maps``: old edge ID → new, -1: none, by old number.
 
     ``merged``: some edges stand for others, and are the only ones from here on; ``maps`` are there where they are asked for.
-    ``added``: some edges are new, and have no row. ``with_parents``: nodes get a column of the typed ID that they had, edges of
-    their old ID. ``store``: what it is made of, where that is another one than the operation was given; then ``origins`` say
-    what its nodes (None: as they were) and edges were.
+    ``changed``: edges are others, and what comes next takes the store that is made. ``with_parents``: nodes get a column of the
+    typed ID that they had, edges of their old ID. ``store``: what it is made of, where that is another one than the operation
+    was given; then ``origins`` say what its nodes (None: as they were) and edges were.
     """
 
     nodes: tuple[NodeRecipe, ...]
@@ -112,7 +112,7 @@ class Recipe:
     index_dtype: str | None = None
     dropped: tuple[tuple[str | EdgeType, str], ...] = ()
     merged: bool = False
-    added: bool = False
+    changed: bool = False
     maps: dict[int, Ints] = field(default_factory=dict)
     with_parents: bool = False
     store: StoredArrays | None = None
