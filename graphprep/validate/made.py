@@ -25,7 +25,7 @@ _KEYS = {
 
 @dataclass(frozen=True)
 class MadeReport(StoreReport):
-    """What checking samples or an export found; ``what`` was checked, in words; ``far``: how far that goes, if not all the way."""
+    """What checking samples or an export found; ``what`` was checked, in words; ``far``: how far that goes, if not fully."""
 
     what: str = ""
     far: str = ""
