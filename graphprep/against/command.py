@@ -125,16 +125,17 @@ def _told(storage: Storage, url: str) -> Mapping[str, Any]:
     """Read what a provenance.json says of the input. Raises DataError where it says nothing."""
     try:
         told = json.loads(storage.read_bytes(url))
-        recorded: Mapping[str, Any] | None = told.get("convert") if isinstance(told, dict) else None
-    except ValueError:
+        recorded: Any = told.get("convert") if isinstance(told, dict) else None
+    except (ValueError, RecursionError):
         recorded = None
-    if recorded is None:
+    inputs = recorded.get("inputs") if isinstance(recorded, dict) else None
+    if not (isinstance(inputs, list) and all(isinstance(url, str) and url for url in inputs)):
         raise DataError(
             "no input is recorded here that could be read again",
             place=display_url(url),
             fix="name the input itself, and the options with which it was converted",
         )
-    return recorded
+    return {**recorded, "options": recorded.get("options", {})}
 
 
 def _compare(

@@ -12,6 +12,7 @@ import importlib
 import io
 import itertools
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -80,8 +81,7 @@ def main() -> NoReturn:
     _open_standard_streams()
     _tell_of_lost_files()
     code = run(sys.argv[1:])
-    if code > _EXIT_SIGNAL:
-        _ignore_signals(_SIGNALS)  # one more would kill the process on its way out
+    _ignore_signals(_SIGNALS)  # all is said and done, and one would kill the process on its way out
     gc.freeze()  # else the interpreter looks through all modules once more on its way out: a fifth of a small run
     sys.exit(code)
 
@@ -96,10 +96,10 @@ def run(args: Sequence[str]) -> int:
         with _raise_on_signals(), count_memory(0), flags_in_messages():
             return _invoke(list(args) or ["--help"])
     except KeyboardInterrupt:  # raised by hand, or where signals are not ours to catch
-        report.say("interrupted")
+        report.say("interrupted", fix=_resume_fix(args))
         return EXIT_INTERRUPTED
     except Signalled as ended:
-        report.say("interrupted" if ended.exit_code == EXIT_INTERRUPTED else "terminated")
+        report.say("interrupted" if ended.exit_code == EXIT_INTERRUPTED else "terminated", fix=_resume_fix(args))
         return ended.exit_code
     except BrokenPipeError:
         _discard_stdout()
@@ -108,6 +108,16 @@ def run(args: Sequence[str]) -> int:
         code = report.explain(error)
         _discard_unwritable()
         return code
+
+
+def _resume_fix(args: Sequence[str]) -> str:
+    """Say which command goes on where an interrupted one stopped; nothing for those that cannot."""
+    if not args or args[0] not in ("convert", "merge") or {"-", "--worker-index"} & set(args):
+        return ""
+    command = f"graphprep {shlex.join(args)}"
+    if "--resume" in args:
+        return f"run the same command again, to go on from here: {command}"
+    return f"with --resume from the start, what is done is kept, and the next run goes on: {command} --resume"
 
 
 def build_app(args: Sequence[str] = ()) -> typer.Typer:

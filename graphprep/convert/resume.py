@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _BUILD = "build in part"
-_PORTION_BYTES = 1 << 30  # of input, or of a store, between one record in the journal and the next, so that these cost little
+_PORTION_BYTES = 64 << 20  # of input, or of a store, between one record in the journal and the next, so that these cost little
 _PORTIONS = 64  # of a large one: each record tells of all before
 # They change nothing in what tasks make, or are looked at again at the end.
 _FREE = (

@@ -13,7 +13,7 @@ from graphprep.engine.local import map_ordered
 from graphprep.model.errors import DataError
 from graphprep.model.metadata import ArrayEntry
 from graphprep.storage.faults import display_url
-from graphprep.storage.read.arrays import AGAIN, ArrayReader, BlockCache, StoreReader, file_digest
+from graphprep.storage.read.arrays import AGAIN, ArrayReader, BlockCache, Bounds, StoreReader, file_digest
 from graphprep.storage.read.urls import Storage
 from graphprep.store.items import FIX
 from graphprep.store.paths import edge_folder
@@ -76,10 +76,10 @@ class CheckingStore(StoreReader):
             for name, what in _WHATS.items()
         }
 
-    def _open(self, url: str, entry: ArrayEntry) -> ArrayReader:
+    def _open(self, url: str, entry: ArrayEntry, bounds: Bounds | None) -> ArrayReader:
         limit = self._limits.get(entry.path)
         if limit is None:
-            return super()._open(url, entry)
+            return super()._open(url, entry, bounds)
         return _CheckedNumbers(self, self._storage, url, entry, self._cache, *limit)
 
 

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from graphprep.model.errors import DataError
 from graphprep.model.metadata import ArrayEntry, GraphMetadata
 from graphprep.storage.faults import display_url
+from graphprep.storage.read.arrays import VALIDATE
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.paths import expected_arrays
 
 Ints = NDArray[np.int64]
 Array = NDArray[Any]
-FIX = "graphprep validate tells more about the store"
+FIX = VALIDATE
 _STEP = 1 << 18  # offsets looked at at once: 2 MiB
 
 

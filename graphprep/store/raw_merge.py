@@ -82,8 +82,21 @@ class _PartNodes:
         if not self._held.typed.size and self._at < self._size:
             stop = min(self._at + self._rows, self._size)
             self._held = self.read(self._read_rows(self._at, stop))
+            if not self._is_ordered:
+                self._check_ascending(self._held.raw)
             self._at = stop
         return bool(self._held.typed.size)
+
+    def _check_ascending(self, raw: RawBatch) -> None:
+        """Raise DataError where raw IDs do not ascend along ``raw_order``."""
+        if raw.texts is None:
+            numbers = raw.numbers.view(np.int64) if raw.is_signed else raw.numbers
+            bad = numbers[1:] <= numbers[:-1]
+        else:
+            bad = np.diff(np.asarray(sort_texts(*raw.texts), np.int64)) != 1
+        if bad.any():
+            place = f"{display_url(self._open(NodePaths(self._folder).raw_order).url)}[{self._at + int(np.argmax(bad)) + 1}]"
+            raise DataError("expected raw IDs to ascend in this order", place=place, fix=FIX)
 
     @property
     def first(self) -> Any:

@@ -12,6 +12,7 @@ from graphprep.kernels.cpu.text.texts import take_texts
 from graphprep.model.errors import DataError
 from graphprep.model.rows import RawTexts
 from graphprep.storage.faults import display_url
+from graphprep.storage.read.arrays import ArrayReader
 from graphprep.store.items import FIX, StoredArray
 
 Ints = NDArray[np.int64]
@@ -46,6 +47,8 @@ class TextSource:
     def find(self, wanted: RawTexts) -> Ints:
         """Return the position of each wanted text (ascending), -1 where it is not there."""
         if self._is_local:
+            if isinstance(self._offsets, ArrayReader):
+                self._offsets.check_all()  # the kernel follows them
             return _find(RawTexts(self._offsets.map(), self._values.map()), wanted)
         if wanted.size * _SEARCH_BYTES > self._offsets.entry.num_bytes + self._values.entry.num_bytes:
             return self._find_by_scan(wanted)

@@ -9,7 +9,7 @@ from graphprep.model.metadata import METADATA_NAME
 from graphprep.store.assign import ORDERED
 from graphprep.store.paths import NodePaths, node_folder
 from graphprep.validate.faults import Faults
-from graphprep.validate.files import CheckedStore
+from graphprep.validate.files import CheckedArray, CheckedStore
 from graphprep.validate.permutation import check_permutation
 
 Ints = NDArray[np.int64]
@@ -34,12 +34,25 @@ def check_order(store: CheckedStore, node_type: int, faults: Faults, *, window_b
         if previous is not None and is_global:
             all_previous.append(previous)
         elif previous is not None:
-            check_permutation([previous], previous.num_rows, "typed ID", faults, window_bytes, lowest=offset)
-        sound &= raw_order is not None and check_permutation([raw_order], count, "local ID", faults, window_bytes)
+            is_whole = check_permutation([previous], previous.num_rows, "typed ID", faults, window_bytes, lowest=offset)
+        has_order = raw_order is not None and check_permutation([raw_order], count, "local ID", faults, window_bytes)
+        if previous is not None and raw_order is not None and not is_global and is_whole and has_order:
+            _check_agreement(previous, raw_order, offset, faults)
+        sound &= has_order
         offset += count
     if all_previous:
         check_permutation(all_previous, offset, "typed ID", faults, window_bytes)
     return sound
+
+
+def _check_agreement(previous: CheckedArray, raw_order: CheckedArray, offset: int, faults: Faults) -> None:
+    """Check that the nodes of a partition, ascending by raw ID, ascend by previous ID: before, that was their order."""
+    for start in range(0, raw_order.num_rows, _SLICE):
+        rows = raw_order.read(start, min(start + _SLICE, raw_order.num_rows))
+        found, wanted = previous.take(rows), np.arange(offset + start, offset + start + rows.size)
+        for i in np.flatnonzero(found != wanted)[: faults.limit].tolist():
+            what = f"expected {wanted[i]}, the place of the node's raw ID in its partition (raw_order), found {found[i]}"
+            faults.add(f"{previous.path}[{rows[i]}]", what)
 
 
 def _check_hot(store: CheckedStore, node_type: int, faults: Faults) -> None:

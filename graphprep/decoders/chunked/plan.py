@@ -124,6 +124,7 @@ def plan_chunked(storage: InputStorage, urls: Sequence[str]) -> Sources:
         columns=tuple(planned.columns),
         graph_name=graph.name,
         num_edges=tuple(rows[edge_type].total for edge_type in graph.edge_types),
+        num_edges_by=tuple(rows[edge_type].by or display_url(url) for edge_type in graph.edge_types),
     )
 
 

@@ -20,6 +20,7 @@ from graphprep.exporters.deepgnn.ids import EngineIds, TypeNumbers, name_all, un
 from graphprep.exporters.deepgnn.part import PartReader
 from graphprep.exporters.deepgnn.times import find_lost_times
 from graphprep.exporters.view.graph import StoredGraph
+from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.storage.write.outputs import FolderOutput
@@ -54,6 +55,9 @@ class DeepGnnExporter:
 
     def plan(self, metadata: GraphMetadata) -> ExportPlan:
         """See ``Exporter``."""
+        if self.watermark is not None and not -(2**63) <= self.watermark < 2**63:
+            words = f"--watermark must be a whole number of 64 bits, at most {2**63 - 1}, found {self.watermark}"
+            raise UsageError(words, fix="name the latest time in the unit of the edges' times, seconds as a rule")
         need = StoreNeed(layouts=("csr",), edge_columns="csr")
         notes, dated = list(TypeNumbers.of(metadata).notes), self.watermark is not None
         if any(unslotted(columns) for *_, columns in all_types(metadata)):

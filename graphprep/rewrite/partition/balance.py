@@ -57,8 +57,8 @@ def find_balances(store: StoredArrays, words: Sequence[str], numbers: Sequence[I
     found = [_find(store, word, numbers) for word in words]
     num_nodes = sum(store.metadata.num_nodes_per_type)
     width = num_nodes if any(one.fill for one in found) else 1
-    classes = room.scratch.zeros(len(found) * width, np.int32).reshape(-1, width)
-    weights = room.scratch.zeros(len(found) * width, np.int64).reshape(-1, width)
+    classes = room.scratch.zeros(len(found) * width, np.int32).reshape(len(found), width)
+    weights = room.scratch.zeros(len(found) * width, np.int64).reshape(len(found), width)
     totals, counts = np.zeros((2, sum(one.num_classes for one in found)), np.int64)
     first = 0
     for number, one in enumerate(found):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import os
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -43,13 +47,32 @@ def run_metis(store: StoredArrays, method: GraphMethod, room: Workspace) -> Assi
         if weights is None or weights.shape[1] == 1:
             adjacency = pymetis.CSRAdjacency(graph.indptr, graph.indices)
             given = {"eweights": edge_weights, "recursive": False, "options": options}
-            _, parts = pymetis.part_graph(method.num_parts, adjacency, vweights=weights, **given)
+            with _no_prints():
+                _, parts = pymetis.part_graph(method.num_parts, adjacency, vweights=weights, **given)
         else:
-            parts = part_graph(graph, weights, edge_weights, method.num_parts, options)
+            with _no_prints():
+                parts = part_graph(graph, weights, edge_weights, method.num_parts, options)
         every = np.asarray(parts, np.int32)
         for by_type, those in zip(found, numbers, strict=True):
             by_type[:] = every[those]
     return Assignment("metis", method.num_parts, found, {"pymetis": ".".join(map(str, pymetis.version_tuple))})
+
+
+@contextlib.contextmanager
+def _no_prints() -> Iterator[None]:
+    """Let what C code prints go nowhere: METIS tells of partitions without nodes on stdout, where results stand."""
+    sys.stdout.flush()
+    flush = ctypes.CDLL(None).fflush
+    flush(None)
+    stdout, null = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(null, 1)
+        yield
+        flush(None)
+    finally:
+        os.dup2(stdout, 1)
+        os.close(stdout)
+        os.close(null)
 
 
 def part_graph(graph: Neighbors, weights: Ints, edge_weights: Ints, num_parts: int, options: Any) -> NDArray[Any]:

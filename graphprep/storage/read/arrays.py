@@ -9,7 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
@@ -43,6 +43,13 @@ _FAN_OUT = 16  # ways that a search in a remote array takes at each level
 HASH_BYTES = 4 << 20  # read at once while hashing: large enough for object stores, small beside any limit
 _LOOK_BYTES = 1 << 12  # of metadata.json: the format is its first key
 AGAIN = "convert the graph again, or copy the store again"
+VALIDATE = "graphprep validate tells more about the store"
+_POINTERS = (  # arrays that say where values stand in others: the ends of both paths, and what the highest is below their size
+    (".entry_offsets.npy", ".offsets.npy", 1),
+    (".offsets.npy", ".values.npy", 0),
+    ("/indptr.npy", "/indices.npy", 0),
+    ("/raw_order.npy", "/raw_order.npy", 1),
+)
 
 
 def is_store(storage: Storage, url: str) -> bool:
@@ -98,13 +105,26 @@ class BlockCache:
                 self._num_bytes -= self._blocks.popitem(last=False)[1].nbytes
 
 
-class ArrayReader:
-    """Reads one array, in rows. ``dtype`` and ``shape`` are those of its manifest, which the file is held against."""
+class Bounds(NamedTuple):
+    """What the values of an array must be, for who follows them: in [0, high], and where they are offsets, not descending."""
 
-    def __init__(self, storage: Storage, url: str, entry: ArrayEntry, cache: BlockCache | None = None) -> None:
+    high: int
+    ascends: bool
+
+
+class ArrayReader:
+    """Reads one array, in rows. ``dtype`` and ``shape`` are those of its manifest, which the file is held against.
+
+    So are values against ``bounds`` as they are read, but for those that are mapped.
+    """
+
+    def __init__(
+        self, storage: Storage, url: str, entry: ArrayEntry, cache: BlockCache | None = None, bounds: Bounds | None = None
+    ) -> None:
         self.url = url
         self.entry = entry
         self._cache = cache or BlockCache()
+        self._bounds = bounds
         self.dtype: np.dtype[Any] = np.dtype(entry.dtype)
         self.shape = entry.shape
         self._storage = storage
@@ -123,7 +143,10 @@ class ArrayReader:
         Raises DataError where the file is not what the manifest says, StorageError where it cannot be read.
         """
         start, stop, _ = slice(start, stop).indices(self.shape[0])
-        return (self._read_file if self.is_local else self._read_range)(start, max(start, stop))
+        found = (self._read_file if self.is_local else self._read_range)(start, max(start, stop))
+        if self._bounds is not None:
+            self._check_bounds(found, start, ascends=self._bounds.ascends)
+        return found
 
     def take(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Return the rows at these positions, in their order, which may be any. See ``gather``."""
@@ -148,7 +171,30 @@ class ArrayReader:
                 continue
             rows = np.repeat(starts[runs], counts[runs]) + inner
             out[np.repeat(offsets[runs], counts[runs]) + inner] = self._take(rows)
+        if self._bounds is not None:
+            self._check_bounds(out, None, ascends=False)
         return out
+
+    def check_all(self) -> None:
+        """Hold all values against their bounds, for who follows those of a map. Raises DataError."""
+        step = max(1, _SCAN_BYTES // self.dtype.itemsize)
+        for start in range(0, self.shape[0], step):
+            self.read(start, start + step + 1)
+
+    def _check_bounds(self, values: NDArray[Any], start: int | None, *, ascends: bool) -> None:
+        """Raise DataError for the first value that is not what the bounds say; ``start`` is where values stand, if known."""
+        assert self._bounds is not None
+        high = self._bounds.high
+        if not values.size:
+            return
+        bad = (values < 0) | (values > high) if values.min() < 0 or values.max() > high else np.zeros(0, np.bool_)
+        words = f"expected a number in [0, {high}]"
+        if not bad.size and ascends and (values[1:] < values[:-1]).any():
+            bad, words = np.concatenate([[False], values[1:] < values[:-1]]), "offsets must not descend"
+        if bad.size:
+            at = int(np.argmax(bad))
+            place = display_url(self.url) + ("" if start is None else f"[{start + at}]")
+            raise DataError(f"{words}, found {values[at]}", place=place, fix=VALIDATE)
 
     def _take(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         if self._storage.is_local(self.url):
@@ -402,10 +448,19 @@ class StoreReader:
         if not self.has(part, path):
             place = display_url(self._storage.join(self.part_url(part), MANIFEST_NAME))
             raise DataError(f"the array {path} is missing", place=place, fix=AGAIN)
-        return self._open(self._storage.join(self.part_url(part), path), self._entries[part][path])
+        return self._open(self._storage.join(self.part_url(part), path), self._entries[part][path], self._bounds_of(part, path))
 
-    def _open(self, url: str, entry: ArrayEntry) -> ArrayReader:
-        return ArrayReader(self._storage, url, entry, self._cache)
+    def _open(self, url: str, entry: ArrayEntry, bounds: Bounds | None) -> ArrayReader:
+        return ArrayReader(self._storage, url, entry, self._cache, bounds)
+
+    def _bounds_of(self, part: int, path: str) -> Bounds | None:
+        """Return what values that say where others stand must be; None for other arrays."""
+        for end, target, more in _POINTERS:
+            if path.endswith(end):
+                entry = self._entries[part].get(path.removesuffix(end) + target)
+                ascends = not end.endswith("order.npy")
+                return Bounds(entry.shape[0] - more, ascends) if entry is not None and entry.shape else None
+        return None
 
 
 def _where(storage: Storage, url: str) -> str:

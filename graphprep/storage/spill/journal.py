@@ -20,7 +20,7 @@ import numpy as np
 from graphprep.model.errors import UsageError
 from graphprep.storage.faults import display_url, plain_words
 from graphprep.storage.private import TMP_DIR_OPTION, hold, is_own
-from graphprep.storage.spill.segments import Appender, BrokenSegmentError, Segment, SegmentFile
+from graphprep.storage.spill.segments import Appender, BrokenSegmentError, Segment, SegmentFile, open_private
 
 JOURNAL_NAME = "journal.json"
 _LOCKS: dict[type, Callable[[], Any]] = {type(threading.Lock()): threading.Lock, type(threading.RLock()): threading.RLock}
@@ -214,8 +214,8 @@ class Journal:
         text = json.dumps({"about": self._about, "tasks": self._tasks}, indent=1)
         with plain_words(str(path.parent), TMP_DIR_OPTION):
             part = path.with_suffix(".part")
-            with part.open("w") as file:
-                file.write(text)
+            with open_private(part, "wb") as file:
+                file.write(text.encode())
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(path)

@@ -77,6 +77,11 @@ class TemporaryFolder:
         self._private.remove()
 
 
+def open_private(path: Path, mode: str) -> IO[bytes]:
+    """Open a file for writing that nobody else may read, whatever the umask."""
+    return open(path, mode, buffering=_BUFFER_BYTES, opener=lambda name, flags: os.open(name, flags, 0o600))
+
+
 class SegmentFile:
     """The file of a segment, made with the first bytes. What an append that fails has written is no part of it."""
 
@@ -91,7 +96,7 @@ class SegmentFile:
     def appending(self) -> Iterator[Appender]:
         """Hand out what writes at the end. Raises StorageError."""
         self.path = self.path or self._folder.new_path()
-        with plain_words(str(self.path.parent), TMP_DIR_OPTION), self.path.open("ab", buffering=_BUFFER_BYTES) as file:
+        with plain_words(str(self.path.parent), TMP_DIR_OPTION), open_private(self.path, "ab") as file:
             file.truncate(self.num_bytes)
             appender = Appender(file, self.num_bytes, None if self._hash is None else self._hash.copy())
             yield appender
