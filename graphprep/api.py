@@ -512,7 +512,7 @@ def sample(
 
     seeds = given.get("seeds", ())
     if not all(isinstance(one, str | os.PathLike) for one in (seeds if isinstance(seeds, list | tuple) else [seeds])):
-        fix = "write IDs to a file, or draw around IDs in memory: graphprep.neighbor_sampling(graph, IDS, ...)"
+        fix = "write IDs to a file, or draw around IDs in memory: graphprep.neighbor_sampling(graph, IDS)"
         raise UsageError(f"seeds must be files, found {seeds!r}", fix=fix)
     options = make_options(SampleOptions, options, given)
     with _reporting(reporter) as told:

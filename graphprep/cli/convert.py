@@ -481,9 +481,9 @@ def run_exports(
             own = {"edge_id_col": edge_id_col} if edge_id_col and "edge_id_col" in option_types(find_exporter(target)) else {}
             done.append(api.export(store, folder, target, dataclasses.replace(options, target_options=own), reporter))
         except GraphprepError as error:
-            error.fix = (
-                f"{error.fix or 'see to that'}; the store is whole, so go on with graphprep export {shlex.quote(store)} ..."
-            )
+            drop = " --drop-unsupported" if "--drop-unsupported" in (error.fix or "") else ""
+            again = f"graphprep export {shlex.quote(store)} {shlex.quote(folder)} --to {target}{drop}"
+            error.fix = f"{error.fix or 'see to that'}; the store is whole, so go on with {again}"
             return done, error
     return done, None
 

@@ -46,13 +46,21 @@ class ShardEntry:
 
 @dataclass(frozen=True)
 class ColumnEntry:
-    """A column that was copied: the member of shards that has it, and what it holds."""
+    """A column that was copied: the member of shards that has it, and what it holds; ``is_code``: codes of categories."""
 
     member: str
     dtype: str
     item_shape: tuple[int, ...]
     optional: bool
     role: str | None
+    unit: str | None = None
+    is_code: bool = False
+
+    @classmethod
+    def parse(cls, value: Mapping[str, Any]) -> ColumnEntry:
+        """Read what the manifest says. Raises KeyError where a key is missing."""
+        shape, about = tuple(value["item_shape"]), (value.get("role"), value.get("unit"), value.get("is_code", False))
+        return cls(value["member"], value["dtype"], shape, value["optional"], *about)
 
 
 @dataclass(frozen=True)
@@ -116,10 +124,7 @@ def _manifest(value: Mapping[str, Any]) -> SamplesManifest:
         value["num_flows"],
         value["num_batches"],
         value["num_epochs"],
-        tuple(
-            ColumnEntry(one["member"], one["dtype"], tuple(one["item_shape"]), one["optional"], one.get("role"))
-            for one in value["columns"]
-        ),
+        tuple(map(ColumnEntry.parse, value["columns"])),
         value["file_format"],
         tuple(map(ShardEntry.parse, value["shards"])),
     )

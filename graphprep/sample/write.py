@@ -145,6 +145,8 @@ class ShardWriter:
                     "item_shape": list(one.item_shape),
                     "optional": one.column.optional,
                     **({} if one.column.role is None else {"role": one.column.role}),
+                    **({} if one.column.unit is None else {"unit": one.column.unit}),
+                    **({} if one.column.categories is None else {"is_code": True}),
                 }
                 for one in self._columns
                 if one.column is not None

@@ -250,3 +250,39 @@ def test_ids_may_be_named(tmp_path):
     store = labelled(tmp_path, "int64")
     with pytest.raises(UsageError, match="option features: there is no feature 'cls'"):
         graphprep.export(str(store), str(tmp_path / "out"), "pyg", features="cls")
+
+
+def test_flows_of_samples_follow_the_same_rule(tmp_path):
+    """Without the store, the manifest says what was a date or a code."""
+    pytest.importorskip("torch_geometric")
+    rows = "".join(f"{i},{i + 20},2001-01-0{i + 1},{'ab'[i % 2]},{i / 4}\n" for i in range(4))
+    (tmp_path / "user.csv").write_text(f"id,age,born,job,score\n{rows}")
+    (tmp_path / "knows.csv").write_text("src,dst\n0,1\n1,2\n3,0\n2,3\n")
+    (tmp_path / "graph.yaml").write_text(
+        "nodes:\n  - {type: user, files: user.csv, id_col: id, columns: {born: date}}\n"
+        "edges:\n  - {type: 'user:knows:user', files: knows.csv, src_col: src, dst_col: dst}\ncategories: user:job\n"
+    )
+    graphprep.convert(str(tmp_path / "graph.yaml"), str(tmp_path / "store"))
+    names = ["age", "born", "job", "score"]
+    (tmp_path / "seeds.txt").write_text("0\n1\n2\n3\n")
+    asked = {"seeds": str(tmp_path / "seeds.txt"), "fanouts": [2], "batch_size": 4, "copy_columns": names}
+    graphprep.sample(str(tmp_path / "store"), str(tmp_path / "flows"), **asked)
+    for graph in (None, str(tmp_path / "store")):
+        data = graphprep.open_samples(str(tmp_path / "flows"), graph=graph)[0].to_pyg()
+        assert data.x.dtype.is_floating_point and data.x.shape == (4, 2)
+        assert data.x[:, 0].tolist() == [one + 20 for one in data.n_id.tolist()]
+        assert str(data.x.dtype) == "torch.float32"
+
+
+def test_names_that_our_own_commands_make_are_taken(tmp_path):
+    """``add-reverse`` of ``_E`` makes ``rev__E``, ``to-homogeneous`` makes ``edge_id``, ``node-subgraph`` ``parent_id``."""
+    (tmp_path / "e.txt").write_text("0 1\n1 2\n2 0\n")
+    graphprep.convert(str(tmp_path / "e.txt"), str(tmp_path / "store"), format="edges")
+    for name, operation in (("reversed", ["add-reverse"]), ("homo", ["to-homogeneous"]), ("some", ["filter-degree", "1:"])):
+        graphprep.transform(str(tmp_path / "store"), str(tmp_path / name), operation)
+        for target, options in (
+            ("glt", {}), ("glt", {"layout": "CSR"}), ("pyg", {"form": "parts"}), ("pyg", {}), ("distdgl", {}), ("graphbolt", {}),
+            ("metis", {}) if name != "reversed" else ("npy", {}), ("mtx", {}),
+        ):  # fmt: skip
+            graphprep.export(str(tmp_path / name), str(tmp_path / f"{name}-{target}-{len(options)}"), target, **options)
+    assert (tmp_path / "reversed-glt-0/part0/graph/_N__rev__E___N/rows.pt").exists()

@@ -53,7 +53,7 @@ WRONG = [
     ({"threads": -3}, "threads must be 0 or more, found -3\n  fix: use 0 for one thread a core"),
     ({"run": RunOptions(threads=-3)}, "threads must be 0 or more, found -3\n  fix: use 0 for one thread a core"),
     ({"threads": 1.5}, "threads must be an integer, found 1.5\n  fix: correct the value"),
-    ({"run": {"threads": 1}}, "run must be RunOptions, found {'threads': 1}\n  fix: pass graphprep.RunOptions(...)"),
+    ({"run": {"threads": 1}}, "run must be RunOptions, found {'threads': 1}\n  fix: make one: graphprep.RunOptions()"),
     ({"partitions": 0}, "partitions must be 1 or more, found 0\n  fix: give the number of partitions"),
     ({"partitions": "two"}, "partitions must be an integer, found 'two'\n  fix: correct the value"),
     ({"edge_ids": "maybe"}, "edge_ids must be true or false, found 'maybe'\n  fix: correct the value"),
@@ -63,15 +63,18 @@ WRONG = [
     ({"max_errors": "5 %%"}, "max_errors must be a number >= 0 or a percentage, found '5 %%'\n  fix: write, for example, 100"),
     ({"num_nodes": {"a": -1}}, "num_nodes must be 0 or more, found -1\n  fix: give the number of nodes"),
     ({"num_nodes": "many"}, "num_nodes must be an integer, found 'many'\n  fix: correct the value"),
-    ({"decoder_options": "x"}, "decoder_options must be a mapping, found 'x'\n  fix: pass decoder_options={...}"),
-    ({"graph": "graph.yaml"}, "graph must be GraphConfig, found 'graph.yaml'\n  fix: pass graphprep.GraphConfig(...)"),
+    ({"decoder_options": "x"}, "decoder_options must be a mapping, found 'x'\n  fix: pass a dict, such as decoder_options={}"),
+    ({"graph": "graph.yaml"}, "graph must be GraphConfig, found 'graph.yaml'\n  fix: make one: graphprep.GraphConfig()"),
     ({"graph_name": ["a", 1.5, {}]}, None),
     ({"partition": 2}, "there is no option 'partition'\n  fix: did you mean 'partitions'?"),
     (
         {"weight_col": 2},
         "there is no option 'weight_col'\n  fix: it is an option of decoders: pass decoder_options={'weight_col'",
     ),
-    ({"options": {"layout": "csr"}}, "options must be ConvertOptions, found {'layout': 'csr'}\n  fix: pass graphprep.Convert"),
+    (
+        {"options": {"layout": "csr"}},
+        "options must be ConvertOptions, found {'layout': 'csr'}\n  fix: make one: graphprep.Convert",
+    ),
 ]
 
 

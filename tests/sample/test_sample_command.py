@@ -270,7 +270,7 @@ def test_ids_in_memory_are_no_files(store, tmp_path, seeds):
         graphprep.sample(store, tmp_path / "out", seeds=seeds, full=1)
     assert (str(error.value), error.value.exit_code) == (
         f"seeds must be files, found {seeds!r}\n"
-        "  fix: write IDs to a file, or draw around IDs in memory: graphprep.neighbor_sampling(graph, IDS, ...)",
+        "  fix: write IDs to a file, or draw around IDs in memory: graphprep.neighbor_sampling(graph, IDS)",
         2,
     )
 

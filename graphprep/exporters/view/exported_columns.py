@@ -20,6 +20,7 @@ from graphprep.store.columns.trainers import all_types
 Schema = TypeVar("Schema", NodeTypeSchema, EdgeTypeSchema)
 
 ALL = "*"  # stands for all features in ``feature_dtypes``
+_OWN = ("parent_id", "node_id", "node_type", "edge_id", "edge_type", "created")  # columns that our own commands make
 _DTYPE_FIX = "name a NumPy dtype, such as float16 or int64"
 
 
@@ -106,9 +107,11 @@ def choose_columns(
 
 
 def refuse_lost(metadata: GraphMetadata, unsupported: Sequence[Unsupported], target: str) -> None:
-    """Raise UsageError that names the columns, other than texts, which the target does not support."""
+    """Raise UsageError that names columns which the target does not support; texts, and those of our own, stop nothing."""
     kinds = {(side, name, one.name): one.kind for side, name, columns in all_types(metadata) for one in columns}
-    stopping = [one for one in unsupported if kinds.get((one.side, one.type, one.column)) != "binary"]
+    stopping = [
+        one for one in unsupported if kinds.get((one.side, one.type, one.column)) != "binary" and one.column not in _OWN
+    ]
     if stopping:
         fix = "leave them out with --drop-unsupported"
         if sparse := next((one.column for one in stopping if kinds.get((one.side, one.type, one.column)) == "sparse"), ""):

@@ -47,10 +47,13 @@ def check_homo(metadata: GraphMetadata, graph_class: str) -> None:
 
 
 def check_file_names(metadata: GraphMetadata, system: str) -> None:
-    """Raise UsageError for names of types that cannot be file names as the system writes them."""
+    """Raise UsageError for names of types that cannot be file names as the system writes them: edge types joined by ``__``."""
     for name in (*metadata.node_types, *(part for edge_type in metadata.edge_types for part in edge_type)):
-        if "/" in name or "__" in name or name.startswith(".") or "\0" in name:
+        if "/" in name or name.startswith(".") or "\0" in name:
             raise UsageError(
-                f"the type name {name!r} cannot be part of {system}'s file names: '/', '__' and a leading '.' are not possible",
+                f"the type name {name!r} cannot be part of {system}'s file names: '/' and a leading '.' are not possible",
                 fix="rename the type in the input",
             )
+    joined = ["__".join(edge_type) for edge_type in metadata.edge_types]
+    if twice := next((name for name in joined if joined.count(name) > 1), None):
+        raise UsageError(f"two edge types have one file name in {system}: {twice!r}", fix="rename one of them in the input")

@@ -61,7 +61,7 @@ def make_options(kind: type[T], options: T | None, given: Mapping[str, Any], wit
     if options is None:
         options = kind()
     if not isinstance(options, kind):
-        raise UsageError(f"options must be {kind.__name__}, found {options!r}", fix=f"pass graphprep.{kind.__name__}(...)")
+        raise UsageError(f"options must be {kind.__name__}, found {options!r}", fix=f"make one: graphprep.{kind.__name__}()")
     names = set(map(attrgetter("name"), dataclasses.fields(kind))).difference(without)  # type: ignore[arg-type]
     of_run = set(map(attrgetter("name"), dataclasses.fields(RunOptions)))
     changes: dict[str, Any] = {}
@@ -160,7 +160,7 @@ def _edge_type_texts(given: Any) -> Any:
 
 def _check_object(name: str, value: Any, kind: Any) -> Any:
     if not isinstance(value, kind):
-        raise UsageError(f"{name} must be {kind.__name__}, found {value!r}", fix=f"pass graphprep.{kind.__name__}(...)")
+        raise UsageError(f"{name} must be {kind.__name__}, found {value!r}", fix=f"make one: graphprep.{kind.__name__}()")
     return checked(value) if kind is RunOptions else value
 
 
@@ -169,7 +169,7 @@ def _check_mapping(name: str, flag: str, value: Any, kinds: tuple[Any, ...]) -> 
     if name == "num_nodes" and not isinstance(value, Mapping):
         value = {"": value}
     if not isinstance(value, Mapping):
-        raise UsageError(f"{flag} must be a mapping, found {value!r}", fix=f"pass {name}={{...}}")
+        raise UsageError(f"{flag} must be a mapping, found {value!r}", fix=f"pass a dict, such as {name}={{}}")
     if kinds[1] is not int:
         return value
     numbers = {key: coerce_option(flag, one, int) for key, one in value.items()}
@@ -181,7 +181,7 @@ def _check_mapping(name: str, flag: str, value: Any, kinds: tuple[Any, ...]) -> 
 
 def _unknown(name: str, names: set[str]) -> UsageError:
     if name in DECODER_OPTIONS:
-        fix = f"it is an option of decoders: pass decoder_options={{{name!r}: ...}}"
+        fix = f"it is an option of decoders: pass decoder_options={{{name!r}: VALUE}}"
     else:
         near = difflib.get_close_matches(name, names, 1)
         fix = f"did you mean {near[0]!r}?" if near else f"the options are: {', '.join(sorted(names))}"

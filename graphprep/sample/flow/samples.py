@@ -117,7 +117,13 @@ class SampleFiles:
         columns = []
         for entry in manifest.columns:
             folder, _, name = entry.member.rpartition("/")
-            schema = ColumnSchema(unquote(name), "dense", entry.dtype, entry.item_shape, entry.optional, role=entry.role)
+            codes = () if entry.is_code else None
+            schema = ColumnSchema(
+                *(unquote(name), "dense", entry.dtype, entry.item_shape, entry.optional),
+                role=entry.role,
+                unit=entry.unit,
+                categories=codes,
+            )
             columns.append(CopiedColumn(*folders[f"{folder}/"], schema, entry.member))  # type: ignore[arg-type]
         return FlowTypes(manifest.node_types, tuple(wanted), manifest.direction, tuple(columns))
 
