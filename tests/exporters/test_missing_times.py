@@ -86,6 +86,7 @@ def test_deepgnn_lines_have_no_time_that_was_not_there(store, tmp_path):
     assert found == wanted_edges("drop", held_out=())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", ["drop", "6"])
 def test_to_pyg_has_no_edge_of_1970(store, rule):
     pytest.importorskip("torch_geometric", reason="PyG is not installed")

@@ -58,6 +58,7 @@ def test_rows_of_tables_are_dealt_out_over_all_types(tmp_path, names):
     assert parts_of(tmp_path / "store") == wanted
 
 
+@pytest.mark.long
 def test_nodes_without_records_go_by_their_rank(tmp_path):
     """Of edge lists; and a store is dealt out by ``partition`` and on the way of an export alike."""
     (tmp_path / "e.txt").write_text("70 10\n40 70\n10 90\n20 40\n")

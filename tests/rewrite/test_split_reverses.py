@@ -167,6 +167,7 @@ def test_a_reverse_with_a_split_is_not_replaced_unasked(tmp_path):
     assert caught.value.fix == "give --overwrite-column to replace it, or --reverses apart"
 
 
+@pytest.mark.long
 def test_exports_pass_no_message_over_what_is_held_out(tmp_path):
     store = convert(tmp_path, {"user:buys:item": pairs(150, 30, 20)})
     graphprep.transform(store, str(tmp_path / "both"), ["add-reverse"])
@@ -191,6 +192,7 @@ def recorded(store):
     return {name: value["reverse_of"] for name, value in schema.items() if "reverse_of" in value}
 
 
+@pytest.mark.long
 def test_what_is_known_of_reverses_goes_along_while_it_is_true(tmp_path):
     store = convert(tmp_path, {"user:buys:item": pairs(150, 30, 20)})
     graphprep.transform(store, str(tmp_path / "a"), ["add-reverse"])
