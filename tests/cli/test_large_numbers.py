@@ -74,6 +74,14 @@ def test_numbers_of_sample_are_refused_in_words(flag, number, words, tmp_path, c
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("number", [2**63, 10**30])
+def test_a_watermark_is_a_time_of_64_bits(number, tmp_path, capsys):
+    store = str(shared_store("homogeneous")[1])
+    flags = ["--to", "deepgnn", "--drop-unsupported", "--watermark", str(number)]
+    assert run(["export", store, str(tmp_path / "out"), *flags]) == 2
+    assert f"{number}" in capsys.readouterr().err
+
+
 def test_large_batches_are_one_flow():
     graph = graphprep.load(shared_store("homogeneous")[1])
     drawn = graphprep.neighbor_sampling(graph, full=1, batch_size=2**63)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import graphprep
-from graphprep.cli.main import run
 from graphprep.model.errors import MemoryLimitError
 from graphprep.sample import write
 
@@ -22,13 +21,13 @@ def star(tmp_path_factory):
     return folder / "store", folder / "seeds.npy"
 
 
-def test_seeds_count_where_they_have_no_edges(star, tmp_path, capsys):
+def test_seeds_count_where_they_have_no_edges(star, tmp_path):
     store, seeds = star
-    flags = ["--memory-limit", "200MiB", "--batch-size", "500000", "--fanouts", "1,1", "--add-self-loop", "-q"]
-    assert run(["sample", str(store), str(tmp_path / "out"), "--seeds", str(seeds), *flags]) == 4
-    error = capsys.readouterr().err
-    assert error.startswith("error: a flow takes at least ") and ", and the memory limit leaves " in error
-    assert "lower --batch-size or the fan-outs" in error
+    options = {"memory_limit": "200MiB", "batch_size": 500_000, "fanouts": [1, 1], "add_self_loop": True}
+    with pytest.raises(MemoryLimitError, match=r"a flow takes at least .*, and the memory limit leaves .* for one") as error:
+        graphprep.sample(store, tmp_path / "out", seeds=str(seeds), **options)
+    assert error.value.exit_code == 4
+    assert error.value.fix == "raise memory_limit, or lower batch_size or the fan-outs"
     assert not (tmp_path / "out").exists()
 
 

@@ -59,6 +59,8 @@ class DeepGnnExporter:
             words = f"--watermark must be a whole number of 64 bits, at most {2**63 - 1}, found {self.watermark}"
             raise UsageError(words, fix="name the latest time in the unit of the edges' times, seconds as a rule")
         need = StoreNeed(layouts=("csr",), edge_columns="csr")
+        if self.watermark is not None and not -(2**63) <= self.watermark < 2**63:
+            raise UsageError(f"deepgnn: watermark must fit int64, found {self.watermark}", fix="correct the option")
         notes, dated = list(TypeNumbers.of(metadata).notes), self.watermark is not None
         if any(unslotted(columns) for *_, columns in all_types(metadata)):
             notes.append("columns without a slot get the next free ones; types.json says which")
