@@ -11,7 +11,7 @@ import typer
 
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, StorageFlags, Threads, option
-from graphprep.cli.printed.summaries import summary_json, types_lines, wrapped_text
+from graphprep.cli.printed.summaries import print_result, print_told, summary_json, types_lines, wrapped_text
 from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:
@@ -105,8 +105,10 @@ def generate(
     options = GenerateOptions(**dataclasses.asdict(output_flags), **graph_flags.given(), run=run)
     with reporting(report_flags) as reporter:
         summary = api.generate(kind, out, options, reporter)
-    if not report_flags.quiet or (as_json and out != _STDOUT):  # beside edges on stdout the summary is a message
-        typer.echo(summary_json(summary) if as_json else summary_text(summary), err=out == _STDOUT)
+    if out != _STDOUT:
+        print_result(summary, summary_json, lambda one, every: summary_text(one), report_flags, as_json=as_json)
+    elif not report_flags.quiet:  # beside edges on stdout the summary is a message
+        print_told(summary_json(summary) if as_json else summary_text(summary), report_flags)
 
 
 def summary_text(summary: GenerateSummary) -> str:

@@ -169,7 +169,7 @@ def test_lines_of_summaries_break_between_words():
     words = "node type 'a-very-long-name': " + " ".join(["something-that-has-hyphens"] * 6)
     out = "x" * 90
     summary = dataclasses.replace(SUMMARY, out=out, notes=(words, "short", "y" * 100 + " z"))
-    lines = summary_text(summary).splitlines()
+    lines = summary_text(summary, every=True).splitlines()
     assert lines[0] == f"{out}: 12,346 nodes, 50,000 edges, 2 partitions"  # a path, and what scripts read
     at = next(i for i, line in enumerate(lines) if "note:" in line)
     assert all(len(line) <= 80 for line in lines[1:-2])

@@ -95,3 +95,28 @@ def test_a_quiet_command_tells_what_is_wrong(place, capfd):
     told = capfd.readouterr()
     assert told.out == ""
     assert told.err.startswith("error: ")
+
+
+def test_lines_of_a_json_log_are_json_whatever_happens(place, capfd):
+    assert run(["transform", "karate", "spoiled", "reverse", "-q"]) == 0
+    next(Path("spoiled").rglob("indices.npy")).unlink()
+    for line, code in [
+        ("validate spoiled", 1),
+        ("validate spoiled --quiet", 1),
+        ("generate grid - --rows 1 --cols 3", 0),
+        ("convert nothing.csv out", 3),
+        ("convert --nonsense", 2),
+        ("info karate -v", 0),
+    ]:
+        assert run([*shlex.split(line), "--log-format", "json"]) == code, line
+        told = capfd.readouterr()
+        events = [json.loads(one) for one in told.err.splitlines()]
+        assert all({"time", "event"} <= one.keys() for one in events), line
+        assert ("error" in {one["event"] for one in events}) == (code != 0), line
+
+
+def test_the_summary_beside_edges_on_stdout_keeps_its_lines(place, capfd):
+    assert run(["generate", "grid", "-", "--rows", "1", "--cols", "3"]) == 0
+    assert "-: edges, 3 nodes, 4 edges\n  wrote 16 B in " in capfd.readouterr().err
+    assert run(["generate", "grid", "-", "--rows", "1", "--cols", "3", "--json"]) == 0
+    assert json.loads(capfd.readouterr().err)["num_nodes"] == {"_N": 3}

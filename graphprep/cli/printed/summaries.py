@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from graphprep.cli.printed.colors import painted
-from graphprep.cli.printed.words import peak_memory, quantity, size, table
+from graphprep.cli.printed.words import iso_time, peak_memory, quantity, size, table
 from graphprep.model.shown.results import MOST_TYPES, RunResult, largest_types
-from graphprep.model.shown.texts import hide_secrets, json_text, lines_text, printable, without_secrets
+from graphprep.model.shown.texts import hide_secrets, json_text, lines_text, printable, shown, without_secrets
 
 if TYPE_CHECKING:
     from graphprep.cli.options import ReportFlags
@@ -46,6 +46,16 @@ def print_result(
     elif not flags.quiet:
         text = painted(to_text(found, every=flags.verbose > 0), sys.stdout, has_head=True)
         typer.echo(text, color=True)
+
+
+def print_told(text: str, flags: ReportFlags, *, event: str = "message") -> None:
+    """Print on stderr what stands beside a result, such as a fault of a store: as text, or as a line of JSON."""
+    if flags.log_format == "json":
+        told = {"time": iso_time(), "event": event, "message" if event == "error" else "text": without_secrets(text)}
+        typer.echo(json_text(told, indent=None), err=True)
+    else:
+        text = f"error: {shown(text)}" if event == "error" else lines_text(text.splitlines())
+        typer.echo(painted(text, sys.stderr), err=True, color=True)
 
 
 def note_lines(notes: Sequence[str], *, every: bool = False) -> list[str]:

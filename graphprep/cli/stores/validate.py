@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,8 +11,7 @@ import typer
 from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, ErrorFlags, InputFlags
 from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, of_report, option
-from graphprep.cli.printed.colors import painted
-from graphprep.cli.printed.summaries import note_lines, print_result, types_lines, wrapped_text
+from graphprep.cli.printed.summaries import note_lines, print_result, print_told, types_lines, wrapped_text
 from graphprep.cli.tables import TableFlags
 from graphprep.model.shown.texts import display_url, hide_secrets, json_text, shown
 
@@ -84,7 +82,7 @@ def validate(
     with reporting(report_flags) as reporter:
         report = api.validate(urls[:1] if against else urls, options, reporter, max_faults=max_faults, against=compared)
     if not as_json:
-        _print_faults(report)
+        _print_faults(report, report_flags)
     to_text = partial(report_text, path=", ".join(map(display_url, urls)) or "tables")
     print_result(report, report_json, to_text, report_flags, as_json=as_json)
     if isinstance(report, AgainstReport | StoreReport):
@@ -139,24 +137,23 @@ def report_json(report: StoreReport | InputReport | AgainstReport) -> str:
     return json_text(value)
 
 
-def _print_faults(report: StoreReport | InputReport | AgainstReport) -> None:
+def _print_faults(report: StoreReport | InputReport | AgainstReport, flags: ReportFlags) -> None:
     """Print what is wrong on stderr, as errors are."""
     from graphprep.against.report import AgainstReport
     from graphprep.cli.printed.words import count
     from graphprep.validate.check import StoreReport
 
     if isinstance(report, AgainstReport):
-        _print_faults(report.store)
+        _print_faults(report.store, flags)
         found, total, noun = report.differences, report.num_differences, "difference"
     elif isinstance(report, StoreReport):
         found, total, noun = report.faults, report.num_faults, "fault"
     else:
         return
     for one in found:
-        typer.echo(painted(shown(f"error: {one}"), sys.stderr), err=True, color=True)
+        print_told(str(one), flags, event="error")
     if hidden := total - len(found):
-        text = f"error: {count(hidden, f'more {noun}')}; --max-faults {total} prints them all"
-        typer.echo(painted(text, sys.stderr), err=True, color=True)
+        print_told(f"{count(hidden, f'more {noun}')}; --max-faults {total} prints them all", flags, event="error")
 
 
 def report_text(report: StoreReport | InputReport | AgainstReport, *, path: str, every: bool = False) -> str:
