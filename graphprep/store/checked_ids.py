@@ -1,4 +1,4 @@
-"""A store whose edge IDs and edge rows are held against the number of edges as they are read, for what copies them."""
+"""A store whose edge IDs, edge rows and orders of raw IDs must be permutations as they are read, for what copies them."""
 
 from __future__ import annotations
 
@@ -36,8 +36,13 @@ class CheckingStore(StoreReader):
         super().__init__(storage, url)
         self._tallies: dict[str, dict[str, Tally]] = {}
 
-    def note(self, path: str, url: str, tally: Tally) -> None:
+    def note(self, path: str, url: str, size: int, tally: Tally) -> None:
         """Take what was found in the array ``path`` of a partition. Raises DataError where a number must be there twice."""
+        if path not in self._limits:  # raw_order: a permutation in each partition
+            if tally != _tally_of(size):
+                message = f"expected every local ID of 0 to {size - 1} once"
+                raise DataError(message, place=display_url(url), fix=FIX)
+            return
         tallies = self._tallies.setdefault(path, {})
         tallies[url] = tally
         num_edges, what = self._limits[path]
@@ -78,6 +83,8 @@ class CheckingStore(StoreReader):
 
     def _open(self, url: str, entry: ArrayEntry, bounds: Bounds | None) -> ArrayReader:
         limit = self._limits.get(entry.path)
+        if entry.path.endswith("/raw_order.npy") and len(entry.shape) == 1:
+            limit = (entry.shape[0], "local ID")
         if limit is None:
             return super()._open(url, entry, bounds)
         return _CheckedNumbers(self, self._storage, url, entry, self._cache, *limit)
@@ -134,7 +141,7 @@ class _CheckedNumbers(ArrayReader):
         for piece in pieces:
             some = self._check_values(piece, first).astype(np.uint64)
             total, squares, first = total + int(some.sum()), squares + int((some * some).sum()), first + some.size
-        self._store.note(self.entry.path, self.url, (total % _MODULUS, squares % _MODULUS))
+        self._store.note(self.entry.path, self.url, self._limit, (total % _MODULUS, squares % _MODULUS))
 
     def _check_values(self, values: Array, first: int | None) -> Array:
         if values.size and (values.min() < 0 or values.max() >= self._limit):

@@ -13,13 +13,14 @@ from graphprep.cli.main import run
 ARRAYS = {
     "nodes/user/data/name.offsets.npy": ("npy", "parquet", "hash"),
     "nodes/user/raw_ids.offsets.npy": ("hash", "raw", "npy"),
-    "nodes/user/raw_order.npy": ("hash", "raw"),
+    "nodes/user/raw_order.npy": ("hash", "raw", "npy"),
     "edges/user__likes__item/data/note.offsets.npy": ("npy", "simple"),
     "edges/user__likes__item/csc/indptr.npy": ("simple", "hash"),
 }
 CHANGES = {
     "descending": lambda values: values[::-1].copy(),
     "negative": lambda values: np.where(np.arange(values.size) == values.size // 2, -7, values).astype(values.dtype),
+    "zeros": np.zeros_like,
     "huge": lambda values: np.where(np.arange(values.size) >= values.size // 2, 1 << 30, values).astype(values.dtype),
 }
 COMMANDS = {
@@ -76,6 +77,8 @@ def _tamper(whole, store, path, change):
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("path", ARRAYS)
 def test_commands_end_with_the_name_of_the_file(path, change, whole, tmp_path, capsys):
+    if change == "zeros" and "raw_order" not in path:
+        return  # other texts, as far as anybody can tell who does not ask for all
     run(COMMANDS["raw"].format(store=whole).split())
     wanted = capsys.readouterr().out.split()
     _tamper(whole, tmp_path / "store", path, CHANGES[change])
