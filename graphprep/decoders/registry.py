@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
@@ -206,6 +207,7 @@ _UNKNOWN_HINT = (
 )
 _OTHERS_HINT = "; a list of triples takes --format triples, a table --nodes or --edges"
 _RECORD_BYTES = 256  # more than the first key takes
+_PROPERTY = re.compile(r"(?m)^graph\.[^\s=]*?\.(directed|edge-properties\.names)\s*=\s*([^\r\n]*?)\s*$")
 _DATE = re.compile(r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4}")
 _CODE = re.compile(rb"\A\s*[{\[<]|[\x00-\x08]")  # of documents, whose lines are no records
 _SHOWN = 20  # characters of a field
@@ -230,6 +232,7 @@ def sniff(storage: Storage, urls: Sequence[str]) -> Sniffed:
             return bid
     if len(urls) == 1 and storage.is_dir(urls[0]):
         _refuse_export(storage, urls[0])
+        _refuse_graphalytics(storage, urls[0])
         bids = _folder_bids(storage, urls[0])
         if bids:
             return max(bids, key=lambda bid: bid.confidence)
@@ -509,6 +512,24 @@ def _refuse_export(storage: Storage, url: str) -> None:
     readable = next((file for file in files if _is_known(storage, file)), None)
     instead = f"give raw files; see {RECORD_NAME} in it" if readable is None else f"name a file in it: {display_url(readable)}"
     raise UsageError("this is what graphprep exported, not raw input", place=display_url(url), fix=instead)
+
+
+def _refuse_graphalytics(storage: Storage, url: str) -> None:
+    """Raise UsageError where a folder holds a graph of LDBC Graphalytics: it says how its properties want it to be read."""
+    files = {one.name: one.url for one in storage.list_dir(url) if not one.is_dir}
+    for name, file in files.items():
+        stem = name.removesuffix(".properties")
+        if stem == name or not {f"{stem}.v", f"{stem}.e"} <= files.keys():
+            continue
+        found = dict(_PROPERTY.findall(_head(storage, file)[0].decode(errors="replace")))
+        nodes, edges = (shlex.quote(display_url(files[f"{stem}.{ending}"])) for ending in "ve")
+        weight = " --weight-col 2" if found.get("edge-properties.names") == "weight" else ""
+        both = " --undirected" if found.get("directed", "true").lower() == "false" else ""
+        raise UsageError(
+            f"this is a folder of LDBC Graphalytics, whose graph {stem!r} is two tables without headers",
+            place=display_url(url),
+            fix=f"give --nodes v={nodes} --edges v:e:v={edges} --delimiter ' ' --header no{weight}{both}",
+        )
 
 
 def _begins_with(text: str, document: bytes) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -14,6 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import graphprep
+from graphprep.cli.main import run
 from graphprep.convert.read.plan import plan_input
 from graphprep.decoders import registry
 from graphprep.decoders.adapter import LineDecoderAdapter
@@ -496,3 +499,22 @@ def test_two_formats_that_are_equally_likely(tmp_path, monkeypatch):
     assert str(caught.value).replace(str(tmp_path / "input"), "PATH") == (
         "PATH: cannot tell the format: it may be json or mine\n  fix: name it with --format: json, mine"
     )
+
+
+@pytest.mark.parametrize(("directed", "flags"), [("true", ""), ("false", " --undirected")])
+def test_a_folder_of_graphalytics_is_told_its_flags(tmp_path, directed, flags):
+    (tmp_path / "g.v").write_text("1\n2\n7\n")
+    (tmp_path / "g.e").write_text("1 2 0.5\n2 7 1.5\n")
+    properties = f"# made by hand\ngraph.g.directed = {directed}\ngraph.g.edge-properties.names = weight\n"
+    (tmp_path / "g.properties").write_text(properties)
+    nodes, edges = tmp_path / "g.v", tmp_path / "g.e"
+    with Storage() as storage, pytest.raises(UsageError) as caught:
+        sniff(storage, [str(tmp_path)])
+    assert caught.value.fix == (
+        f"give --nodes v={nodes} --edges v:e:v={edges} --delimiter ' ' --header no --weight-col 2{flags}"
+    )
+    command = shlex.split(caught.value.fix.removeprefix("give "))
+    assert run(["convert", *command, str(tmp_path / "out")]) == 0
+    graph = graphprep.load(tmp_path / "out")
+    assert (graph.num_nodes(), graph.num_edges()) == (3, 4 if flags else 2)
+    assert sorted(set(graph.column("v:e:v", "weight").tolist())) == [0.5, 1.5]

@@ -603,9 +603,9 @@ WRONG = {
         "inputs['user']: cannot read int\n  fix: give a path, a DataFrame or an Arrow table",
     ),
     "no table of edges": (
-        {KIND: [buys(), np.arange(4)]},
-        "inputs[('user', 'buys', 'item')][1]: cannot read numpy.ndarray\n"
-        "  fix: give a path, a DataFrame or an Arrow table, or a scipy.sparse matrix",
+        {KIND: [buys(), 5]},
+        "inputs[('user', 'buys', 'item')][1]: cannot read int\n"
+        "  fix: give a path, a DataFrame or an Arrow table, a scipy.sparse matrix, or an array or tensor [2, edges]",
     ),
     "a matrix of nodes": (
         {"user": scipy.sparse.csr_array(np.eye(2))},
@@ -617,18 +617,17 @@ WRONG = {
     ),
     "an array": (
         np.arange(4),
-        "inputs: cannot read numpy.ndarray\n  fix: give paths, a DataFrame, an Arrow table, a scipy.sparse matrix, a dict of them, "
-        "a networkx graph, or PyG's Data or HeteroData",
+        "inputs: edges must have shape (2, E) or (E, 2), found (4,)\n  fix: give edges as one array of 2 x E or E x 2 integers",
     ),
     "an input of no kind": (
         [items(), 5],
-        "inputs[1]: cannot read int\n  fix: give paths, a DataFrame, an Arrow table, a scipy.sparse matrix, a dict of them, "
-        "a networkx graph, or PyG's Data or HeteroData",
+        "inputs[1]: cannot read int\n  fix: give paths, a DataFrame, an Arrow table, a scipy.sparse matrix, "
+        "an array or tensor [2, edges], a dict of them, a networkx graph, or PyG's Data or HeteroData",
     ),
     "pairs": (
         ["edges.csv", (0, 1)],
-        "inputs[1]: cannot read tuple\n  fix: give paths, a DataFrame, an Arrow table, a scipy.sparse matrix, a dict of them, "
-        "a networkx graph, or PyG's Data or HeteroData",
+        "inputs[1]: cannot read tuple\n  fix: give paths, a DataFrame, an Arrow table, a scipy.sparse matrix, "
+        "an array or tensor [2, edges], a dict of them, a networkx graph, or PyG's Data or HeteroData",
     ),
     "complex numbers": (
         with_user(phase=np.array([1j, 2, 3])),
@@ -779,3 +778,79 @@ def test_tables_of_files_are_recorded_as_files_are(tmp_path):
     assert graphprep.validate(tmp_path / "store", against=record).equal
     (tmp_path / "knows.csv").write_text("src,dst\n0,1\n1,1\n")
     assert not graphprep.validate(tmp_path / "store", against=record).equal
+
+
+ENDS = np.array([[0, 1, 2, 3], [1, 2, 3, 0]])
+
+
+def test_arrays_and_tensors_are_both_ends_of_edges(tmp_path):
+    torch = pytest.importorskip("torch")
+    np.save(tmp_path / "edges.npy", ENDS)
+    graphprep.convert(tmp_path / "edges.npy", tmp_path / "file")
+    for number, ends in enumerate((ENDS, torch.tensor(ENDS))):
+        graphprep.convert(ends, tmp_path / f"store{number}")
+        assert bytes_of(tmp_path / f"store{number}") == bytes_of(tmp_path / "file")
+        graphprep.convert(edges={("a", "to", "b"): ends}, out=tmp_path / f"named{number}")
+        assert np.array_equal(graphprep.load(tmp_path / f"named{number}").edges("a:to:b")[:2], ENDS)
+    with pytest.raises(UsageError, match="the tensor is sparse"):
+        graphprep.convert(torch.eye(3).to_sparse(), tmp_path / "out")
+
+
+def test_a_dataset_of_pyg_stands_for_its_only_graph(tmp_path):
+    torch, pyg = pytest.importorskip("torch"), pytest.importorskip("torch_geometric.data")
+
+    class Graphs(pyg.InMemoryDataset):
+        def __init__(self, graphs):
+            super().__init__()
+            self.data, self.slices = self.collate(graphs)
+
+    data = pyg.Data(x=torch.rand(4, 2), edge_index=torch.tensor(ENDS))
+    graphprep.convert(data, tmp_path / "graph")
+    graphprep.convert(Graphs([data]), tmp_path / "dataset")
+    assert bytes_of(tmp_path / "dataset") == bytes_of(tmp_path / "graph")
+    with pytest.raises(UsageError) as caught:
+        graphprep.convert(Graphs([data, data]), tmp_path / "out")
+    assert str(caught.value) == (
+        "inputs: this dataset of PyG has 2 graphs\n  fix: give one of them, such as dataset[0], each to a store of its own"
+    )
+
+
+def mask(torch, *places):
+    return torch.tensor([place in places for place in range(4)])
+
+
+def test_masks_of_pyg(tmp_path):
+    torch, pyg = pytest.importorskip("torch"), pytest.importorskip("torch_geometric.data")
+    some = {"train_mask": mask(torch, 0, 1), "test_mask": mask(torch, 3)}
+    told = graphprep.convert(pyg.Data(x=torch.rand(4, 2), edge_index=torch.tensor(ENDS), **some), tmp_path / "some").notes
+    assert told == ("node type '_N': split 'split': 2 train, 0 valid, 1 test, 1 in no part",)
+    loaded = graphprep.load(tmp_path / "some").to_pyg()
+    assert torch.equal(loaded.train_mask, some["train_mask"])
+    assert torch.equal(loaded.test_mask, some["test_mask"])
+    over = some | {"val_mask": mask(torch, 1)}
+    told = graphprep.convert(pyg.Data(x=torch.rand(4, 2), edge_index=torch.tensor(ENDS), **over), tmp_path / "over").notes
+    words = "train_mask, val_mask, test_mask overlap or have several columns: they stay columns, and are no split"
+    assert told == (f"inputs: {words}",)
+    assert graphprep.load(tmp_path / "over").column("_N", "train_mask").tolist() == [1, 1, 0, 0]
+    wide = {name: torch.stack([one, one], 1) for name, one in over.items()}
+    told = graphprep.convert(pyg.Data(x=torch.rand(4, 2), edge_index=torch.tensor(ENDS), **wide), tmp_path / "wide").notes
+    assert told == (f"inputs: {words}",)
+
+
+@pytest.mark.parametrize("num_pairs", [2, 4])  # 4: as many as there are edges
+def test_pairs_of_pyg_that_have_labels_are_no_edges(tmp_path, num_pairs):
+    torch, pyg = pytest.importorskip("torch"), pytest.importorskip("torch_geometric.data")
+    data = pyg.HeteroData()
+    data["a"].x, data["b"].num_nodes = torch.rand(4, 2), 4
+    data["a", "to", "b"].edge_index = torch.tensor(ENDS)
+    data["a", "to", "b"].edge_label_index = torch.tensor([[3, 2, 1, 0], [0, 1, 1, 3]])[:, :num_pairs]
+    data["a", "to", "b"].edge_label = torch.tensor([1, 0, 1, 0])[:num_pairs]
+    for number, name in enumerate(("train_mask", "val_mask", "test_mask")):
+        data["a", "to", "b"][name] = mask(torch, number)
+    told = graphprep.convert(data, tmp_path / "out").notes
+    assert "edge type 'a:to:b': split 'split': 1 train, 1 valid, 1 test, 1 in no part" in told
+    graph = graphprep.load(tmp_path / "out")
+    assert graph.column("a:to:b", "split", order="ids")[:3].tolist() == [0, 1, 2]
+    pairs = graph.edges("a:to_label:b")
+    assert np.array_equal(pairs[:2], [[3, 2, 1, 0][:num_pairs], [0, 1, 1, 3][:num_pairs]])
+    assert graph.column("a:to_label:b", "label", order="ids").tolist() == [1, 0, 1, 0][:num_pairs]

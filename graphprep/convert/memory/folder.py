@@ -409,6 +409,19 @@ class ArraySource:
         np.lib.format.write_array(file, _checked(self.array, place), allow_pickle=False)
 
 
+def array_source(value: Any) -> ArraySource | None:
+    """Return an array of NumPy or a tensor of torch, the ends of edges, as a source; None for all else."""
+    kind = type(value)
+    is_tensor = _module_of(kind) == "torch" and hasattr(value, "detach")
+    if not is_tensor and not isinstance(value, np.ndarray):
+        return None
+    array = value.detach().cpu().numpy() if is_tensor and str(value.layout) == "torch.strided" else value
+    if not isinstance(array, np.ndarray):
+        raise UsageError("the tensor is sparse", place=kind.__name__, fix="give its indices: tensor.coalesce().indices()")
+    shape = " x ".join(map(str, array.shape))
+    return ArraySource(array, f"{_module_of(kind)}.{kind.__name__}, {shape}")
+
+
 def write_archive(file: BinaryIO, arrays: Mapping[str, NDArray[Any]], place: str) -> None:
     """Write arrays as members of an ``.npz`` archive, a piece after another. Raises DataError for arrays of objects."""
     import zipfile

@@ -21,6 +21,8 @@ def read_memory(inputs: Any, options: Mapping[str, Any], num_nodes: Mapping[str,
         from graphprep.convert.memory.networkx import read_networkx
 
         return read_networkx(inputs, options)
+    if _is_of(inputs, "torch_geometric") and hasattr(inputs, "indices") and hasattr(inputs, "get"):
+        inputs = _only_graph(inputs)
     if _is_of(inputs, "torch_geometric") and hasattr(inputs, "edge_stores"):
         given = {"num_nodes": num_nodes, "decoder_options": options}
         _refuse_options([name for name, value in given.items() if value], "data of PyG, which has its nodes and columns")
@@ -47,6 +49,14 @@ def read_memory(inputs: Any, options: Mapping[str, Any], num_nodes: Mapping[str,
             raise unreadable(inputs[at] if is_list else inputs, name)
         sources[name] = source
     return MemoryGraph(InMemory(sources), tuple(sources))
+
+
+def _only_graph(dataset: Any) -> Any:
+    """Return the graph of a dataset of PyG. Raises UsageError where it has several, or none."""
+    if len(dataset) != 1:
+        what = f"this dataset of PyG has {len(dataset)} graphs"
+        raise UsageError(what, place=INPUTS, fix="give one of them, such as dataset[0], each to a store of its own")
+    return dataset[0]
 
 
 def _is_path(value: object) -> bool:

@@ -39,17 +39,17 @@ class PygGraph:
             taken = [name for name in store if name not in ("edge_index", "num_nodes")]
             edge_names = [name for name in taken if _is_edge_attribute(data, name)]
             nodes = [self._nodes(NODE, INPUTS, store, [name for name in taken if name not in edge_names], data.num_nodes)]
-            edges = [self._edges(EDGE, INPUTS, store, edge_names)]
+            edges = self._edges(EDGE, INPUTS, store, edge_names)
         else:
             nodes = []
             for name in data.node_types:
                 store = data[name]
                 taken = [one for one in store if one != "num_nodes"]
                 nodes.append(self._nodes(name, f"{INPUTS}[{name!r}]", store, taken, store.num_nodes))
-            edges = [
-                self._edges(kind, f"{INPUTS}[{kind!r}]", data[kind], [one for one in data[kind] if one != "edge_index"])
-                for kind in data.edge_types
-            ]
+            edges = []
+            for kind in data.edge_types:
+                names = [one for one in data[kind] if one != "edge_index"]
+                edges += self._edges(kind, f"{INPUTS}[{kind!r}]", data[kind], names)
             self.notes += [f"left out: {INPUTS}.{name}, which is the graph's own" for name in data._global_store]
         found = [one for one in nodes if one is not None]
         found += self._nodes_of_edges([one.type for one in found])
@@ -74,13 +74,47 @@ class PygGraph:
             return NodeTable(name, TableConfig(place=place), num_nodes=num_nodes)
         if "y" in arrays:
             self.labels.append(f"{escape_name(name, FLAG_ESCAPES)}:y")
-        masks = [arrays[mask] for mask in _MASKS if mask in arrays and arrays[mask].ndim == 1]
-        if len(masks) == len(_MASKS) and np.sum(masks, axis=0, dtype=np.int8).max(initial=0) <= 1:
-            self.splits.append(f"{escape_name(name, FLAG_ESCAPES)}:{','.join(_MASKS)}")
+        self._note_split(place, escape_name(name, FLAG_ESCAPES), arrays)
         self.sources[place] = ArraysSource(arrays, f"{_origin(self.data)}, {count(num_nodes, 'node')}")
         return NodeTable(name, TableConfig((place,), place=place), row_ids=True)
 
-    def _edges(self, kind: EdgeType, place: str, store: Any, names: Sequence[str]) -> EdgeTable:
+    def _note_split(self, place: str, owner: str, arrays: dict[str, NDArray[Any]]) -> None:
+        """Make a split of masks of which none overlap, a missing one being empty; others stay columns."""
+        masks = {name: arrays[name] for name in _MASKS if name in arrays}
+        if "train_mask" not in masks:
+            return
+        if (
+            any(mask.ndim != 1 for mask in masks.values())
+            or np.sum([*masks.values()], axis=0, dtype=np.int8).max(initial=0) > 1
+        ):
+            self.notes.append(
+                f"{place}: {', '.join(masks)} overlap or have several columns: they stay columns, and are no split"
+            )
+            return
+        for name in _MASKS:
+            arrays.setdefault(name, np.zeros_like(masks["train_mask"]))
+        self.splits.append(f"{owner}:{','.join(_MASKS)}")
+
+    def _labelled_pairs(self, kind: EdgeType, place: str, store: Any) -> EdgeTable | None:
+        """Return the pairs of ``edge_label_index``, which are no edges, as an edge type of their own with their labels."""
+        if "edge_label_index" not in store:
+            return None
+        ends = _as_array(store["edge_label_index"], f"{place}.edge_label_index")
+        if ends.ndim != 2 or ends.shape[0] != 2:
+            raise UsageError(f"edge_label_index has shape {ends.shape}", place=place, fix="give [2, number of pairs]")
+        pairs = kind[0], f"{kind[1]}_label", kind[2]
+        file = f"{place}.edge_label_index"
+        of_pairs = f"{_origin(self.data)}, {count(ends.shape[1], 'pair')}"
+        self.sources[file] = ArraysSource({"src": ends[0], "dst": ends[1]}, of_pairs)
+        if "edge_label" in store and len(store["edge_label"]) == ends.shape[1]:
+            own = f"{place}.edge_label"
+            self.sources[own] = ArraySource(_as_array(store["edge_label"], own), of_pairs)
+            self.edge_data.append(DataArray(edge_type_text(pairs), "label", own, place=own))
+            self.labels.append(f"{edge_type_text(pairs)}:label")
+        self.notes.append(f"{file}: its pairs, which are no edges, are edge type {edge_type_text(pairs)!r} with their labels")
+        return EdgeTable(*pairs, TableConfig((file,), place=file))
+
+    def _edges(self, kind: EdgeType, place: str, store: Any, names: Sequence[str]) -> list[EdgeTable]:
         if "edge_index" not in store:
             raise UsageError(
                 "there is no edge_index", place=place, fix="set edge_index to a tensor [2, number of edges]; adj_t is not read"
@@ -94,12 +128,17 @@ class PygGraph:
         self.sources[file] = ArraysSource(
             {"src": ends[0], "dst": ends[1]}, f"{_origin(self.data)}, {count(ends.shape[1], 'edge')}"
         )
-        for name, array in self._arrays(place, store, names, ends.shape[1]).items():
+        pairs = self._labelled_pairs(kind, place, store)
+        if pairs is not None:
+            names = [name for name in names if name not in ("edge_label", "edge_label_index")]
+        arrays = self._arrays(place, store, names, ends.shape[1])
+        self._note_split(place, edge_type_text(kind), arrays)
+        for name, array in arrays.items():
             own = name.removeprefix("edge_") or name
             column = own if own not in names else name
             self.sources[f"{place}.{name}"] = ArraySource(array, f"{_origin(self.data)}: {name}")
             self.edge_data.append(DataArray(edge_type_text(kind), column, f"{place}.{name}", place=f"{place}.{name}"))
-        return EdgeTable(*kind, TableConfig((file,), place=place))
+        return [EdgeTable(*kind, TableConfig((file,), place=place)), *filter(None, [pairs])]
 
     def _arrays(self, place: str, store: Any, names: Sequence[str], size: int | None) -> dict[str, NDArray[Any]]:
         """Return the tensors that have a row for each node or edge; note what has not."""

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphprep.convert.memory.folder import InMemory, Source, matrix_source, table_source
+from graphprep.convert.memory.folder import InMemory, Source, array_source, matrix_source, table_source
 from graphprep.model.errors import UsageError, one_of
 from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type, unescape_name
@@ -17,7 +17,8 @@ INPUTS = "inputs"
 NODE, EDGE = "_N", ("_N", "_E", "_N")  # the only types of a graph that names none
 _TABLES = "a path, a DataFrame or an Arrow table"
 _READABLE = (
-    "paths, a DataFrame, an Arrow table, a scipy.sparse matrix, a dict of them, a networkx graph, or PyG's Data or HeteroData"
+    "paths, a DataFrame, an Arrow table, a scipy.sparse matrix, an array or tensor [2, edges], a dict of them, "
+    "a networkx graph, or PyG's Data or HeteroData"
 )
 _NODE_OPTIONS = ("id_col", "weight_col", "id_type")
 _EDGE_OPTIONS = ("src_col", "dst_col", "weight_col", "time_col", "time_unit", "id_type")
@@ -148,7 +149,9 @@ def _add(sources: dict[str, Source], name: str, value: Any, owner: Owner) -> tup
         is_node = isinstance(owner, str)
         source = table_source(one) if is_node else find_source(one)
         if source is None:
-            raise unreadable(one, own, _TABLES if is_node else f"{_TABLES}, or a scipy.sparse matrix")
+            raise unreadable(
+                one, own, _TABLES if is_node else f"{_TABLES}, a scipy.sparse matrix, or an array or tensor [2, edges]"
+            )
         sources[own] = source
         names.append(own)
     return tuple(names)
@@ -228,8 +231,8 @@ def _cut(text: str) -> tuple[str, str]:
 
 
 def find_source(value: Any) -> Source | None:
-    """Return a matrix or a table as a source; None for all else."""
-    return matrix_source(value) or table_source(value)
+    """Return a matrix, a table or an array as a source; None for all else."""
+    return matrix_source(value) or table_source(value) or array_source(value)
 
 
 def unreadable(value: object, place: str, readable: str = _READABLE) -> UsageError:
