@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -43,6 +44,8 @@ _FAN_OUT = 16  # ways that a search in a remote array takes at each level
 HASH_BYTES = 4 << 20  # read at once while hashing: large enough for object stores, small beside any limit
 _LOOK_BYTES = 1 << 12  # of metadata.json: the format is its first key
 AGAIN = "convert the graph again, or copy the store again"
+_LARGE_BYTES = 1 << 20  # of metadata.json: what takes long to parse is looked at before
+_SHORT_NAME = re.compile(rb'"graph_name"\s*:\s*"(?:[^"\\]|\\.){0,4096}"')
 VALIDATE = "graphprep validate tells more about the store"
 _POINTERS = (  # arrays that say where values stand in others: the ends of both paths, and what the highest is below their size
     (".entry_offsets.npy", ".offsets.npy", 1),
@@ -482,6 +485,8 @@ def read_metadata(data: bytes, place: str) -> GraphMetadata:
     from graphprep.storage.read.schemas import check_json, parse_json
 
     with _repeated():
+        if len(data) > _LARGE_BYTES and not _SHORT_NAME.search(data):
+            raise DataError("expected a name of at most 4,096 bytes", place=f"{place}: graph_name")
         value = parse_json(data, place)
         if isinstance(value, dict) and value.get("format", STORE_FORMAT) != STORE_FORMAT:
             raise DataError("not the metadata of a store", place=place, fix="name a folder that graphprep convert wrote")
