@@ -495,7 +495,10 @@ METADATA = {
     "schema": (meta("num_parts", value="2"), ['num_parts: expected an integer >= 1, found "2"']),
     "two schema faults": (
         also(meta("partition_by", value=""), meta("graph_name", value=3)),
-        ["graph_name: expected a text, found 3", 'partition_by: expected a text that is not empty, found ""'],
+        [
+            "graph_name: expected a text, found 3",
+            'partition_by: expected range, hash, modulo, random, ldg, fennel, metis, file, python or order, found ""',
+        ],
     ),
     "parts": (meta("num_parts", value=3), None),
     "counts": (
