@@ -108,6 +108,7 @@ def convert(
     *,
     nodes: Mapping[str, object] | None = None,
     edges: Mapping[str | EdgeType, object] | None = None,
+    targets: Mapping[str, ExportOptions] | None = None,
     **given: Any,
 ) -> ConvertSummary:
     """Convert raw inputs into a store at ``out``.
@@ -117,13 +118,15 @@ def convert(
     ``convert(nodes={"user": users}, edges={("user", "buys", "item"): buys}, out="store")``. ``given`` are fields of
     ``ConvertOptions`` or ``RunOptions``: ``convert("a.csv", "store", partitions=2, threads=4)``. With ``worker_index`` and
     ``worker_count`` it decodes one worker's share, of which the summary tells bytes and time, and ``merge`` makes the store.
-    Raises GraphprepError.
+    ``targets`` are those of exports to come, with their options: what one refuses of the graph, as far as samples show it, is
+    refused before anything is decoded. Raises GraphprepError.
     """
     from graphprep.convert.units.work import check_share, work
 
     options = make_options(ConvertOptions, options, given)
     share = check_share(options)
-    run = _converter(options) if share is None else partial(work, share=share)
+    check = _check_of(targets, options.partitions or 1) if targets else None
+    run = _converter(options, check=check) if share is None else partial(work, share=share)
     if not os.fspath(out):
         raise UsageError("the output has no name", fix="name the folder or URL of the store")
     found = _read_memory(inputs, nodes, edges, options)
@@ -174,16 +177,29 @@ def merge(
     return _worded(summary, decoder=True)
 
 
+def _check_of(targets: Mapping[str, ExportOptions], num_parts: int) -> Callable[[Run, Plan], None]:
+    """Return what refuses a planned input that a target would refuse."""
+    from graphprep.export.command import check_foreseen
+    from graphprep.plan.foresight import foresee
+
+    def check(run: Run, known: Plan) -> None:
+        if (graph := foresee(run, known, num_parts)) is not None:
+            check_foreseen(graph, targets)
+
+    return check
+
+
 def _converter(
-    options: ConvertOptions, elsewhere: Callable[[Run, Plan], Elsewhere] | None = None
+    options: ConvertOptions,
+    elsewhere: Callable[[Run, Plan], Elsewhere] | None = None,
+    check: Callable[[Run, Plan], None] | None = None,
 ) -> Callable[..., ConvertSummary]:
     """Return what converts: operations on the graph, and partitioners that look at edges, need a store first."""
     from graphprep.convert import pipeline
     from graphprep.store.assign import GRAPH_METHODS
 
-    convert: Callable[..., ConvertSummary] = (
-        pipeline.convert if elsewhere is None else partial(pipeline.convert, elsewhere=elsewhere)
-    )
+    given = {"elsewhere": elsewhere} if elsewhere is not None else {"check": check} if check is not None else {}
+    convert: Callable[..., ConvertSummary] = partial(pipeline.convert, **given) if given else pipeline.convert
     operations = options.operations()
     if options.partition_by in GRAPH_METHODS:
         from graphprep.rewrite.partition.convert import convert_in_parts
@@ -203,20 +219,27 @@ def plan(
     reporter: Reporter | None = None,
     *,
     out: Place | None = None,
-    export: Sequence[str] = (),
+    export: Sequence[str] | Mapping[str, ExportOptions] = (),
     **given: Any,
 ) -> PlanReport:
     """Say what ``convert`` would make of raw inputs, and what that takes, from samples: nothing is written.
 
-    ``out`` is where the store would be, ``export`` names targets. ``given`` are fields of ``ConvertOptions`` or ``RunOptions``:
+    ``out`` is where the store would be, ``export`` names targets, perhaps with their options: what one refuses is an error, as
+    far as samples show it. ``given`` are fields of ``ConvertOptions`` or ``RunOptions``:
     ``plan("a.csv", partitions=2, threads=4)``. Raises GraphprepError.
     """
     from graphprep.plan import command as planning
 
     options, urls = make_options(ConvertOptions, options, given), _as_list(inputs)
-    place = None if out is None else os.fspath(out)
+    place, more = None if out is None else os.fspath(out), dict[str, Any]()
+    if export:
+        from graphprep.export.command import check_foreseen
+        from graphprep.model.export import ExportOptions
+
+        wanted = export if isinstance(export, Mapping) else dict.fromkeys(export, ExportOptions())
+        more = {"targets": tuple(wanted), "check": partial(check_foreseen, exports=wanted)}
     with _reporting(reporter) as told:
-        return planning.plan(urls, options, told, out=place, targets=tuple(export))
+        return planning.plan(urls, options, told, out=place, **more)
 
 
 @python_words(decoder=True)

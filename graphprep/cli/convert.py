@@ -407,9 +407,10 @@ def convert(
     options = run_flags.with_engine(with_store_options(options, store_flags))
     exports = last_flags.folders(out)
     refuse_exports(options, exports)
+    targets = targets_of(exports, last_flags, store_flags.overwrite, run_options, options.edge_id_col)
     if dry_run:
         with reporting(report_flags) as reporter:
-            planned = api.plan(urls, options, reporter, out=out, export=[target for target, _ in exports])
+            planned = api.plan(urls, options, reporter, out=out, export=targets)
         print_result(planned, report_json, report_text, report_flags, as_json=as_json)
         return
     exported: list[ExportSummary] = []
@@ -420,8 +421,8 @@ def convert(
     else:
         export_options = last_flags.to_options(store_flags.overwrite, run_options)
         with reporting(report_flags) as reporter, api.claim_exports(out, exports, export_options) as release:
-            summary = api.convert(urls, out, options, reporter)
-            exported, failure = run_exports(out, exports, export_options, reporter, release, options.edge_id_col)
+            summary = api.convert(urls, out, options, reporter, targets=targets)
+            exported, failure = run_exports(out, exports, targets, reporter, release)
     to_text = share_text if options.worker_index is not None else summary_text
     print_result(summary, lambda one: summary_json(one, exported), to_text, report_flags, as_json=as_json)
     for one in exported if not as_json else []:
@@ -457,29 +458,39 @@ def refuse_skipped(num_skipped: int) -> None:
         )
 
 
+def targets_of(
+    exports: Sequence[tuple[str, str]], flags: LastStageFlags, overwrite: bool, run: RunOptions, edge_id_col: Sequence[str] = ()
+) -> dict[str, ExportOptions]:
+    """Return the targets with their options; ``edge_id_col`` is for those that take it."""
+    if not exports:
+        return {}  # and nothing of exporters is loaded
+    from graphprep.exporters.registry import find_exporter
+    from graphprep.model.options.checks import option_types
+
+    options = flags.to_options(overwrite, run)
+    own = dataclasses.replace(options, target_options={"edge_id_col": edge_id_col}) if edge_id_col else options
+    return {target: own if "edge_id_col" in option_types(find_exporter(target)) else options for target, _ in exports}
+
+
 def run_exports(
     store: str,
     exports: Sequence[tuple[str, str]],
-    options: ExportOptions,
+    targets: Mapping[str, ExportOptions],
     reporter: Reporter,
     release: Callable[[str], None],
-    edge_id_col: Sequence[str] = (),
 ) -> tuple[list[ExportSummary], GraphprepError | None]:
     """Export a finished store to one target after another; stop at one that fails, and return its error with what is done.
 
-    ``release`` gives up the claim on a place, which the export claims itself. ``edge_id_col`` is for targets that take it.
+    ``release`` gives up the claim on a place, which the export claims itself.
     """
     from graphprep import api
-    from graphprep.exporters.registry import find_exporter
     from graphprep.model.errors import GraphprepError
-    from graphprep.model.options.checks import option_types
 
     done: list[ExportSummary] = []
     for target, folder in exports:
         release(folder)
         try:
-            own = {"edge_id_col": edge_id_col} if edge_id_col and "edge_id_col" in option_types(find_exporter(target)) else {}
-            done.append(api.export(store, folder, target, dataclasses.replace(options, target_options=own), reporter))
+            done.append(api.export(store, folder, target, targets[target], reporter))
         except GraphprepError as error:
             drop = " --drop-unsupported" if "--drop-unsupported" in (error.fix or "") else ""
             again = f"graphprep export {shlex.quote(store)} {shlex.quote(folder)} --to {target}{drop}"

@@ -58,7 +58,7 @@ def plan(
     Example: graphprep plan sample_data/karate/karate.csv --partitions 2
     """
     from graphprep import api
-    from graphprep.cli.convert import check_inputs, given_decoder_options, make_input_options, with_store_options
+    from graphprep.cli.convert import check_inputs, given_decoder_options, make_input_options, targets_of, with_store_options
     from graphprep.cli.printed.plan import report_json, report_text
     from graphprep.cli.printed.summaries import print_result
     from graphprep.cli.progress import reporting
@@ -67,7 +67,7 @@ def plan(
     urls = check_inputs(inputs, table_flags, "INPUT is needed: what is to be converted")
     run = run_flags.to_options(storage_flags)
     options = make_input_options(input_flags, table_flags, decoder_flags, run, error_flags)
-    targets = [target for target, _ in last_flags.folders("store")]
+    targets = targets_of(last_flags.folders("store"), last_flags, False, run, store_flags.edge_id_col)
     with reporting(report_flags) as reporter:
         report = api.plan(urls, with_store_options(options, store_flags), reporter, export=targets)
     print_result(report, report_json, report_text, report_flags, as_json=as_json)

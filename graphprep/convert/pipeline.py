@@ -148,14 +148,15 @@ def convert(
     rewrite: Callable[[Converted], GraphMetadata] | None = None,
     elsewhere: Callable[[Run, Plan], Elsewhere] | None = None,
     journal: KeptFolder | None = None,
+    check: Callable[[Run, Plan], None] | None = None,
 ) -> ConvertSummary:
     """Convert raw graph files to a store of CSR/CSC partitions and metadata.json.
 
     ``inputs``: paths, folders, globs or URLs (``-``: stdin), or names of what is ``in_memory``; ``out``: a path or URL that
     does not exist yet. With ``rewrite`` the store is made in a private folder, and what that makes of it is at ``out``.
     ``elsewhere`` is asked for the blocks of an input that others decode, for this output; ``journal`` is that of a run of which
-    this is the first part. Raises the GraphprepErrors that the command line maps to its exit codes; then nothing is left at
-    ``out``.
+    this is the first part. ``check`` may refuse what is planned, before anything is decoded. Raises the GraphprepErrors that
+    the command line maps to its exit codes; then nothing is left at ``out``.
     """
     options = options or ConvertOptions()
     begin = time.perf_counter()
@@ -188,7 +189,7 @@ def convert(
         disk = DiskRules(
             *(out, tmp_dir, memory.pool_bytes, len(options.layouts), options.edge_ids, drops, options.resume, has_copy)
         )
-        prepared = _prepare(run, disk, target.replaced, elsewhere)
+        prepared = _prepare(run, disk, target.replaced, elsewhere, check)
         urls = list(dict.fromkeys(map(attrgetter("url"), prepared.decoded.sources.spans)))
 
         def provenance_of() -> object:
@@ -262,6 +263,7 @@ def _prepare(
     disk: DiskRules | None = None,
     replaced: Mapping[str, Any] | None = None,
     elsewhere: Callable[[Run, Plan], Elsewhere] | None = None,
+    check: Callable[[Run, Plan], None] | None = None,
 ) -> Prepared:
     """Run the stages from plan to shuffle, and refuse an input that is not what was meant.
 
@@ -269,7 +271,7 @@ def _prepare(
     ``replaced`` is the metadata.json of a store that would be.
     """
     most_errors, _ = parse_error_limit(run.options.max_errors)
-    stages = partial(_run_stages, run, disk=disk, elsewhere=elsewhere)
+    stages = partial(_run_stages, run, disk=disk, elsewhere=elsewhere, check=check)
     prepared = stages(None) if run.options.on_error != "skip" else _run_skipping(run, most_errors, stages)
     found = Outcome(
         display_url(run.inputs[0]) if len(run.inputs) == 1 else "",  # the place of messages
@@ -302,7 +304,11 @@ def _run_skipping(run: Run, most_errors: int | None, stages: Callable[[Rejects],
 
 
 def _run_stages(
-    run: Run, rejects: Rejects | None, disk: DiskRules | None, elsewhere: Callable[[Run, Plan], Elsewhere] | None
+    run: Run,
+    rejects: Rejects | None,
+    disk: DiskRules | None,
+    elsewhere: Callable[[Run, Plan], Elsewhere] | None,
+    check: Callable[[Run, Plan], None] | None,
 ) -> Prepared:
     """Plan, decode and index the input, and scatter it to buckets."""
     memory, ledger = run.memory, run.ledger
@@ -311,6 +317,8 @@ def _run_stages(
     if disk is not None:
         refuse_overlap(run.storage, [disk.out], {"input": {span.url for span in known.input.sources.spans}})
         check_disk(known.input, run.storage, disk, ledger.reporter)
+    if check is not None:
+        check(run, known)
     decoded = None if elsewhere is None else elsewhere(run, known)
     known = known if decoded is None else decoded.known
     tasks = Tasks(run, known, rejects, decoded)

@@ -72,11 +72,9 @@ def export(
         kept, left_out = without_columns(source.metadata, options.drop_columns)
         shapes = find_dense_shapes(source, kept, options.densify)
         kept = shapes.apply(kept)
-        plan = exporter.plan(_repartitioned(kept.without_negatives()[0], options))
-        _check_partitioning(exporter, plan, options)
+        plan = check_graph(kept, exporter, options)  # what is refused is refused before anything is made
         times = find_missing_times(source, kept, options.missing_time) if plan.hands_times else MissingTimes()
         need = replace(_need(plan, options, message_edges(exporter, source.metadata, options)), timed_edges=times.dropped)
-        exported_columns(kept, exporter, plan, options)  # what is refused is refused before anything is made
         folder = stack.enter_context(_folder(run, exporter, options, replaces))
         room = run.room(memory, source.metadata)
         run.ledger.begin("prepare", derive_needs(room), total_bytes=sum(array_bytes(source)))
@@ -97,6 +95,24 @@ def export(
         notes += [*_tell_negatives(graph, exporter), *tell_missing(graph, made)]
         folder.publish()
         return _summary(run, source, graph, exporter, made, folder, dropped, notes)
+
+
+def check_graph(metadata: GraphMetadata, exporter: Exporter, options: ExportOptions) -> ExportPlan:
+    """Return the plan of an export. Raises UsageError for what the target refuses of such a graph: names, columns, options."""
+    plan = exporter.plan(_repartitioned(metadata.without_negatives()[0], options))
+    _check_partitioning(exporter, plan, options)
+    message_edges(exporter, metadata, options)
+    exported_columns(metadata, exporter, plan, options)
+    return plan
+
+
+def check_foreseen(metadata: GraphMetadata, exports: Mapping[str, ExportOptions]) -> dict[str, tuple[str, ...]]:
+    """Return what each target would leave out of a store that is to be. Raises what ``check_graph`` raises."""
+    left_out = {}
+    for target, options in exports.items():
+        plan = check_graph(metadata, make_exporter(target, options.target_options), options)
+        left_out[target] = tuple(one.text for one in (*plan.left_out, *plan.unsupported))
+    return left_out
 
 
 def _about_bytes(target: str, source: StoreReader) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from graphprep.convert.decoded.rows import IdSpaces
@@ -19,12 +19,14 @@ from graphprep.convert.units.cut import cut_input, share_of
 from graphprep.convert.units.work import check_share
 from graphprep.engine.budget import trim_heap
 from graphprep.model.errors import UsageError
+from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.options.plan import DiskRoom, PlanReport
 from graphprep.model.protocols import Reporter
 from graphprep.model.shown.compilation import done as compilations
 from graphprep.model.shown.texts import count, display_url, size
 from graphprep.plan.exports import plan_exports
+from graphprep.plan.foresight import foreseen_graph
 from graphprep.plan.guesses import guesses
 from graphprep.plan.kernels import COMPILE_S, IMPORT_S, missing_kernels
 from graphprep.plan.memory import MemoryRoom
@@ -47,8 +49,11 @@ def plan(
     *,
     out: str | None = None,
     targets: Sequence[str] = (),
+    check: Callable[[GraphMetadata], Mapping[str, Sequence[str]]] = lambda _: {},
 ) -> PlanReport:
     """Estimate what ``convert`` would make of an input, and what that takes; ``out`` is where the store would be.
+
+    ``check`` refuses a graph that ``targets`` cannot hold, as far as samples show it, and says what each would leave out.
 
     Only samples, headers and footers are read, and nothing is written. Raises what ``convert`` raises for options that do not
     fit and for what is wrong with the samples, UsageError for stdin, of which nothing can be looked at beforehand.
@@ -67,6 +72,8 @@ def plan(
         spaces = IdSpaces(known.input.sources)
         found = tally(strata, spaces.of_end)
         num_parts, parts_at_least = _count_parts(run, known, found)
+        graph = foreseen_graph(options, known, found, num_parts, is_whole=all(one.is_whole for one in strata))
+        left_out = {} if graph is None else check(graph)
         sizes = measure(run, known.input.sources, found, settings, num_parts)
         seconds = stage_seconds(run, sizes, strata, probe())
         trim_heap()
@@ -99,7 +106,7 @@ def plan(
             compile_s=len(missing) * COMPILE_S + (IMPORT_S if missing else 0.0),
             compiled_s=compiled,
             guesses=guesses(run, known.input, sizes),
-            exports=plan_exports(targets, sizes),
+            exports=plan_exports(targets, sizes, left_out),
             notes=(*_share_note(run, known, settings), *_notes(run, known.input, strata, sizes, found.warnings)),
             elapsed_s=time.perf_counter() - begin,
         )

@@ -27,11 +27,14 @@ _BYTES: Mapping[str, tuple[float, float]] = {
 }
 
 
-def plan_exports(targets: Sequence[str], sizes: GraphSizes) -> tuple[PlannedExport, ...]:
-    """Estimate the files of each target; those of other packages are not known."""
+def plan_exports(targets: Sequence[str], sizes: GraphSizes, left_out: Mapping[str, Sequence[str]]) -> tuple[PlannedExport, ...]:
+    """Estimate the files of each target, from which columns are ``left_out``; those of other packages are not known."""
     columns = sum(sizes.store_bytes.get(f"{owner} columns", 0) for owner in ("node", "edge"))
     num_nodes, num_edges = sizes.amounts.num_nodes, sizes.amounts.num_edges
-    return tuple(PlannedExport(target, about_bytes(target, num_nodes, num_edges, columns)) for target in targets)
+    return tuple(
+        PlannedExport(target, about_bytes(target, num_nodes, num_edges, columns), tuple(left_out.get(target, ())))
+        for target in targets
+    )
 
 
 def about_bytes(target: str, num_nodes: int, num_edges: int, column_bytes: int) -> int | None:

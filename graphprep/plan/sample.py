@@ -32,6 +32,8 @@ _WHOLE_BYTES = 4 << 20  # as much of an input of texts is read as a whole
 _PACKED_BYTES = 1 << 20  # of a compressed text, as stored
 _PACKED_FILES = 4
 _TAIL_BYTES = 4
+_HEAD_FILES = 4
+_HEAD_ROWS = 1 << 8
 _TIMED = 3
 _TIMED_ROWS = 1 << 18
 
@@ -91,10 +93,7 @@ def take_samples(run: Run, planned: Planned) -> list[Stratum]:
 
     Raises DataError where one cannot be decoded, as ``convert`` does, unless faulty records are skipped.
     """
-    groups: dict[tuple[str, str, bool], list[Span]] = {}
-    for span in planned.sources.spans:
-        packed = span.kind == "text" and is_compressed(run.storage, span.url)
-        groups.setdefault((span.kind, span.role, packed), []).append(span)
+    groups = _groups(run, planned)
     sampler = _Sampler(run, planned)
     sizes = {url: max(0, run.storage.size(url)) for url in {span.url for span in planned.sources.spans}}
     of_texts = sum(sizes[span.url] for span in planned.sources.spans if span.kind == "text")
@@ -116,6 +115,29 @@ def take_samples(run: Run, planned: Planned) -> list[Stratum]:
     return strata
 
 
+def take_heads(run: Run, planned: Planned, whole: list[bool]) -> Iterator[Stratum]:
+    """Look at the beginnings of some files of each kind, for what they hold and not how much; say in ``whole`` where it is all.
+
+    Raises what ``take_samples`` raises.
+    """
+    sampler = _Sampler(run, planned)
+    for (kind, role, packed), spans in _groups(run, planned).items():
+        stratum = Stratum(role, kind, 0)
+        is_whole = len(spans) <= _HEAD_FILES and not packed
+        for span in spans[:: -(-len(spans) // _HEAD_FILES)]:
+            is_whole = sampler.head(stratum, span) and is_whole
+        whole.append(is_whole)
+        yield stratum
+
+
+def _groups(run: Run, planned: Planned) -> dict[tuple[str, str, bool], list[Span]]:
+    groups: dict[tuple[str, str, bool], list[Span]] = {}
+    for span in planned.sources.spans:
+        packed = span.kind == "text" and is_compressed(run.storage, span.url)
+        groups.setdefault((span.kind, span.role, packed), []).append(span)
+    return groups
+
+
 class _Sampler:
     """Decodes pieces of spans."""
 
@@ -125,6 +147,17 @@ class _Sampler:
         self.skip = run.options.on_error == "skip"
         self.room_bytes = run.memory.pool_bytes
         self._is_warm = False
+
+    def head(self, stratum: Stratum, span: Span) -> bool:
+        """Decode the beginning of a file, without asking for the time; return whether that is all of it."""
+        self._is_warm = True
+        if span.kind == "table":
+            number = _num_rows(span)
+            self._read(stratum, span, [0], min(number, _HEAD_ROWS) or _HEAD_ROWS)
+            return 0 < number <= _HEAD_ROWS
+        is_whole = not self.storage.is_arriving(span.url) and 0 <= self.storage.size(span.url) <= _PIECE_BYTES
+        self._decode(stratum, TextBlock(self.storage.head(span.url, _PIECE_BYTES), span) if is_whole else self._first(span))
+        return is_whole
 
     def whole(self, stratum: Stratum, spans: Sequence[Span]) -> None:
         """Decode all of some texts."""

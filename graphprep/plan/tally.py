@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,8 @@ Owner = str | Relation
 class ColumnTally:
     """A column of one type, in all of the input: rows that have it, values, and bytes as they were decoded.
 
-    ``width`` is the number of values of every row that was seen, None where they differ.
+    ``width`` is the number of values of every row that was seen, None where they differ. ``shapes`` and ``guesses`` are those
+    of chunks, ``lengths`` the least and the most values of a row of numbers.
     """
 
     rows: float = 0.0
@@ -35,6 +36,9 @@ class ColumnTally:
     decoded_bytes: float = 0.0
     width: float | None = None
     is_seen: bool = False
+    shapes: set[tuple[int, ...] | None] = field(default_factory=set)
+    lengths: set[int] = field(default_factory=set)
+    guesses: set[str | None] = field(default_factory=set)
 
     def add(self, rows: int, values: float, num_bytes: float, times: float) -> None:
         """Add what a piece has, of an input that is ``times`` as large."""
@@ -132,7 +136,7 @@ class Tally:
         return estimate_distinct(found.pieces, found.times, most)
 
 
-def tally(strata: Sequence[Stratum], space_of_end: Any) -> Tally:
+def tally(strata: Iterable[Stratum], space_of_end: Any) -> Tally:
     """Put together what pieces hold; ``space_of_end(relation, side)`` names the ID space of an end."""
     found = Tally()
     for stratum in strata:
@@ -241,7 +245,13 @@ def _add_column(found: Tally, owners: Sequence[tuple[Owner, Any]], chunk: Column
         share = rows / max(1, chunk.rows.size)
         is_entries = chunk.entry_counts is not None
         values = chunk.values.size * share if mask is None or is_entries else float(chunk.counts[mask].sum())
-        found.columns[owner, chunk.key].add(rows, values, num_bytes * share, times)
+        column = found.columns[owner, chunk.key]
+        column.add(rows, values, num_bytes * share, times)
+        column.shapes.add(chunk.item_shape)
+        column.guesses.add(chunk.guess)
+        if chunk.key.family == "numbers":
+            counts = chunk.counts if mask is None else chunk.counts[mask]
+            column.lengths |= {int(counts.min()), int(counts.max())}
 
 
 def _share(shares: dict[Owner, list[float]], owner: Owner, number: int, counted: int) -> None:

@@ -107,6 +107,7 @@ def _disk(report: PlanReport) -> Iterator[str]:
         yield f"  disk {display_url(room.folder)}: {size(room.need_bytes)}, {free}"
     for one in report.exports:
         yield f"  export {one.target}: " + ("not estimated" if one.num_bytes is None else f"about {size(one.num_bytes)}")
+        yield from (f"    leaves out {text}" for text in one.left_out)
 
 
 def _kernels(report: PlanReport) -> Iterator[str]:

@@ -60,10 +60,11 @@ class Guess:
 
 @dataclass(frozen=True)
 class PlannedExport:
-    """An export: the bytes of its files, about; None where only the target knows."""
+    """An export: the bytes of its files, about; None where only the target knows. ``left_out`` are columns, with reasons."""
 
     target: str
     num_bytes: int | None
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
