@@ -45,7 +45,7 @@ _BUILT_IN = {
     "graphbolt": "graphprep.decoders.configs.graphbolt:GraphBoltDataset",
     "ogb": "graphprep.decoders.configs.ogb:OgbFolder",
 }
-_OF_TEXT = frozenset(("edgelist", "json", "tsv", "edges", "mtx", "metis", "triples", "neo4j"))
+_OF_TEXT = frozenset(("edgelist", "json", "tsv", "edges", "mtx", "metis", "triples"))  # whose inputs are files, no TYPE=FILE
 # Options that are called by their flag, in the singular, and their fields.
 _FIELDS = {"column": "columns", "drop_column": "drop_columns"}
 # Options of tables that are named by --nodes and --edges, and of nothing else.

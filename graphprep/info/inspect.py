@@ -157,9 +157,9 @@ def _may_be_tables(storage: Storage, inputs: Sequence[str], options: ConvertOpti
     """
     if options.graph is not None or options.format is not None or options.decoder is not None or len(inputs) != 1:
         return False
-    from graphprep.decoders.registry import TablesError, UnknownFormatError
+    from graphprep.decoders.registry import NodeTableError, TablesError, UnknownFormatError
 
-    if isinstance(error, TablesError | UnknownFormatError):
+    if isinstance(error, NodeTableError | TablesError | UnknownFormatError):
         return inputs[0] != STDIN
     if inputs[0] == STDIN or storage.is_dir(inputs[0]):
         return False

@@ -217,3 +217,12 @@ def test_json_holds_awkward_names_whole(tmp_path):
     path.write_text("0 1\n1 2\n")
     done = subprocess.run([sys.executable, "-m", "graphprep", "info", path, "--json", "-q"], stdout=subprocess.PIPE, check=True)
     assert json.loads(done.stdout)["path"] == str(path)
+
+
+def test_long_names_do_not_flood_the_terminal(tmp_path, capsys):
+    name = "c" * 10_000
+    (tmp_path / "in.csv").write_text(f"src,dst,{name}\n1,2,3\n")
+    assert run(["info", str(tmp_path / "in.csv"), "--format", "edges"]) == 0
+    assert f"  {'c' * 300}… (10,000 characters)" in capsys.readouterr().out
+    assert run(["convert", str(tmp_path / "in.csv"), str(tmp_path / "out"), "--format", "edges", "--src-col", name + "d"]) == 2
+    assert len(capsys.readouterr().err) < 1000

@@ -102,6 +102,8 @@ class TestTsv(DecoderContract):
 class OneFile:
     """The storage that a decoder plans with: one text file."""
 
+    record_bytes = 1 << 28
+
     def __init__(self, data: bytes):
         self.data = data
 

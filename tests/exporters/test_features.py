@@ -15,7 +15,7 @@ from torch_reader import read_chunks, read_naively
 import graphprep
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.schema import ColumnSchema
-from graphprep.store.columns.features import why_no_feature
+from graphprep.store.columns.features import choose_features, why_no_feature
 
 SIZE = 8
 # Columns that are no features, by what they are: names that our own commands make, keys, codes, times, labels, masks.
@@ -286,3 +286,11 @@ def test_names_that_our_own_commands_make_are_taken(tmp_path):
         ):  # fmt: skip
             graphprep.export(str(tmp_path / name), str(tmp_path / f"{name}-{target}-{len(options)}"), target, **options)
     assert (tmp_path / "reversed-glt-0/part0/graph/_N__rev__E___N/rows.pt").exists()
+
+
+def test_a_matrix_that_was_made_already_is_the_features():
+    x, year = ColumnSchema("x", "dense", "float32", (3,)), ColumnSchema("year", "dense", "int64")
+    assert choose_features("a", [x, year], ()) == (x,)
+    assert choose_features("a", [x, year], ("year",)) == (year,)
+    scalar = ColumnSchema("x", "dense", "float32")
+    assert choose_features("a", [scalar, year], ()) == (scalar, year)

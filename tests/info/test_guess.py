@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+import graphprep
 from graphprep.cli.main import run
 from graphprep.decoders.configs.graph_file import graph_to_json, load_graph
 from graphprep.decoders.registry import TablesError, sniff
@@ -80,6 +81,13 @@ def test_keys_foreign_keys_and_edges(tmp_path):
         ],
         "edges[1]": ["column 'city': all 2 values are IDs of cities, and it is called so: an edge for each row of users.csv."],
     }
+
+
+@pytest.mark.parametrize("inside", ["", "people.csv"])
+def test_nodes_without_edges(tmp_path, inside):
+    (tmp_path / "people.csv").write_text("id,age\n1,30\n2,40\n")
+    guessed = graphprep.info(tmp_path / inside)
+    assert [(one.type, one.id_col) for one in guessed.config.nodes] == [("people", "id")]
 
 
 def test_numbers_that_happen_to_be_ids_join_nothing(tmp_path):

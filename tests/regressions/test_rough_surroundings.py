@@ -103,7 +103,7 @@ def test_names_that_are_no_utf8(edges):
 
 def test_stdout_that_knows_ascii_only(edges):
     edges.write_text("0 1\n")
-    done = shell(f"PYTHONIOENCODING=ascii {COMMAND} convert edges.txt store --relation é -q")
+    done = shell(f"PYTHONIOENCODING=ascii {COMMAND} convert edges.txt store --relation é")
     assert done.returncode == 0, done.stderr
     assert "_N:é:_N" in done.stdout
 

@@ -353,14 +353,14 @@ def test_slices_and_windows_do_not_matter(tmp_path, monkeypatch):
     ):
         monkeypatch.setattr(module, name, size)
     for layouts, order in ((("csc", "csr"), "input"), (("csc", "csr"), "weight"), (("csr",), "id")):
-        assert faults_of(sample_store(layouts, order).write(tmp_path / order), limit="1") == []
+        assert faults_of(sample_store(layouts, order).write(tmp_path / order), limit="1B") == []
     for name in ("input order", "edge ID twice", "other edge in csr", "edge rows exchanged", "checksum", "indptr falls"):
         spoil, wanted = ARRAYS[name]
         store = sample_store()
         likes = store.metadata["edge_schema"]["user:likes:user"]["checksum"]
         spoil(store)
         wanted = [text % {"likes": likes} if "%(" in text else text for text in wanted]
-        assert faults_of(store.write(tmp_path / name.replace(" ", "")), limit="1") == wanted
+        assert faults_of(store.write(tmp_path / name.replace(" ", "")), limit="1B") == wanted
 
 
 # ------------------------------------------------------------------------------------------------ files

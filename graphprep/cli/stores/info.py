@@ -20,6 +20,7 @@ from graphprep.model.shown.texts import (
     json_text,
     lines_text,
     printable,
+    shown,
     strict_numbers,
     without_secrets,
 )
@@ -170,7 +171,7 @@ def _column_row(column: ColumnInfo) -> tuple[str, ...]:
     notes += [count(column.num_categories, "category", "categories")] if column.num_categories is not None else []
     notes += [f"in {column.unit}"] if column.unit is not None else []
     notes += ["optional"] if column.optional else []
-    return (printable(column.name), column.kind or "numbers", f"{column.dtype}{shape}", ", ".join(notes))
+    return (shown(column.name), column.kind or "numbers", f"{column.dtype}{shape}", ", ".join(notes))
 
 
 def _head_lines(head: Head) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from graphprep.model.errors import DataError, MemoryLimitError, UsageError
 from graphprep.model.graph_config import DataArray, EdgeTable, GraphConfig, NodeTable, TableConfig
 from graphprep.model.schema import edge_type_text, parse_edge_type
+from graphprep.model.shown.texts import printable
 from graphprep.storage.faults import display_url
 from graphprep.storage.read.schemas import at_path, check_json, parse_json
 from graphprep.storage.read.yaml_files import parse_yaml, yaml_text
@@ -185,14 +186,14 @@ def dump_graph(config: GraphConfig, comments: Mapping[str, Sequence[str]] | None
     ``comments`` are lines to stand before an entry, by its path (``nodes[0]``, ``edges[2]``); under ``""`` those at the top.
     """
     comments = comments or {}
-    lines = [f"# {text}".rstrip() for text in comments.get("", ())]
+    lines = [f"# {printable(text)}".rstrip() for text in comments.get("", ())]
     for key, value in graph_to_json(config).items():
         if not isinstance(value, list) or not isinstance(value[0], dict):
             lines.append(f"{key}: {_flow(value)}")
             continue
         lines += ["", f"{key}:"] if lines else [f"{key}:"]
         for i, item in enumerate(value):
-            lines += [f"  # {text}".rstrip() for text in comments.get(f"{key}[{i}]", ())]
+            lines += [f"  # {printable(text)}".rstrip() for text in comments.get(f"{key}[{i}]", ())]
             for number, (name, inner) in enumerate(item.items()):
                 lines.append(f"  {' ' if number else '-'} {name}: {_flow(inner)}")
     return "\n".join(lines) + "\n"

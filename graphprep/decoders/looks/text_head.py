@@ -26,6 +26,7 @@ MATRIX_MARKET = b"%%matrixmarket"
 _DATA_DICT = re.compile(rb"[ \t,;|](\{(?:\}|['\"0-9].*\}))[ \t]*\Z", re.DOTALL)
 _QUOTED_FIELD = re.compile(rb'(?:^|[ \t])("[^"]*")(?=[ \t]|$)')
 _COLUMN_BYTES = 512  # of what a record may have: 21,845 columns under 256 MiB, which then takes 220
+_FEW_COLUMNS = 1000  # which no limit forbids
 _EDGE_LINES = 50
 _INTEGER = re.compile(rb"[ \t]*\+?[0-9]+[ \t]*")
 _NUMBER = re.compile(rb"[ \t+\-]*[0-9.]")
@@ -90,7 +91,7 @@ def more_of_head(storage: InputStorage, url: str, size: int, fix: str) -> int:
 
 def refuse_wide(storage: InputStorage, place: str, num_columns: int) -> None:
     """Raise MemoryLimitError for more columns than a memory limit leaves: each has buffers, and a file, of its own."""
-    most = storage.record_bytes // _COLUMN_BYTES
+    most = max(storage.record_bytes // _COLUMN_BYTES, _FEW_COLUMNS)
     if num_columns > most:
         raise MemoryLimitError(
             f"{num_columns:,} columns, but the memory limit leaves {most:,}",

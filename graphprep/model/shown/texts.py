@@ -21,6 +21,7 @@ _SIGNED = re.compile(  # up to a colon that a message goes on with
     r"([?&](?:X-Amz-[A-Za-z-]+|AWSAccessKeyId|Signature|sig|token|key|password)=)[^&\s'\"]+?(?=:?(?:[&\s'\"]|$))",
     re.IGNORECASE,
 )
+_LONG_WORD = re.compile(r"([^ ]{300})[^ ]{701,}")  # a name that floods the terminal; paths are shorter
 _LEAST_SECRET = 4  # shorter values would hide ordinary words
 _SECRET_VARIABLES = (
     "AWS_SECRET_ACCESS_KEY",
@@ -69,8 +70,8 @@ def printable(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Return one line of what a run says: printable, and without secrets."""
-    return printable(without_secrets(text))
+    """Return one line of what a run says: printable, without secrets, and with words of a thousand characters at most."""
+    return _LONG_WORD.sub(lambda found: f"{found[1]}… ({len(found[0]):,} characters)", printable(without_secrets(text)))
 
 
 display_url = shown  # of a path or URL: without passwords and the query of an HTTP URL (signatures)

@@ -20,6 +20,7 @@ KINDS = {
 # Roles whose columns have a place of their own, and yet are numbers that users may name as features, too.
 _NAMEABLE = (None, "weight", "time", "created_at", "removed_at", "created")
 
+_MATRICES = ("x", "edge_attr", "attr")  # what PyG's Data calls them; the last one as convert names edge_attr
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+")
 _IDS = {"id", "ids", "nid", "eid", "uid", "gid", "uuid", "guid", "key", "fk", "pk"}
 _CODES = {"code", "codes", "type", "category", "zip", "zipcode", "postcode"}
@@ -84,10 +85,11 @@ def choose_features(
     """Choose the columns of a type that make its feature matrix, in the order in which they stand side by side.
 
     ``wanted`` are names, perhaps of other types' columns (``column`` or ``type:column``). Where none of them is of this type,
-    it is every feature in the order of the schema.
+    it is the vectors that are called as PyG calls such a matrix, else every feature in the order of the schema.
     """
     named = [one for key in wanted for one in columns if key in (one.name, f"{name}:{one.name}") and can_be_feature(one)]
-    return tuple(dict.fromkeys(named or [one for one in columns if not why_no_feature(one, node_types)]))
+    matrix = [one for one in columns if one.name in _MATRICES and one.item_shape and can_be_feature(one)]
+    return tuple(dict.fromkeys(named or matrix or [one for one in columns if not why_no_feature(one, node_types)]))
 
 
 def as_feature(column: ColumnSchema) -> ColumnSchema:
