@@ -244,7 +244,8 @@ def test_convert_exports_message_edges_and_stores_all(tmp_path, capsys):
         assert exported["num_edges"] == {"n:to:n": len(kept)}
         found = read_naively((tmp_path / f"{message_edges}-store-pyg/data.pt").read_bytes(), "data")
         assert sorted(found["edge_id"].tolist()) == kept
-        assert found["test_edge_label_id"].tolist() == [2, 5]
+        sets = read_naively((tmp_path / f"{message_edges}-store-pyg/edge_sets.pt").read_bytes(), "edge_sets")
+        assert sets["test_edge_label_id"].tolist() == [2, 5]
 
 
 def test_a_split_that_is_left_out_still_tells_messages(tmp_path):
@@ -266,7 +267,8 @@ def test_labels_of_edges_go_with_the_sets(tmp_path):
     export(tmp_path / "store", tmp_path / "out", "pyg")
     found = read_naively((tmp_path / "out/data.pt").read_bytes(), "data")
     assert found["edge_label"].tolist() == [0, 0, 0]
-    assert [found[f"{name}_edge_label"].tolist() for name in ("train", "val", "test")] == [[0] * 3, [1] * 3, [2] * 3]
+    sets = read_naively((tmp_path / "out/edge_sets.pt").read_bytes(), "edge_sets")
+    assert [sets[f"{name}_edge_label"].tolist() for name in ("train", "val", "test")] == [[0] * 3, [1] * 3, [2] * 3]
 
 
 def test_targets_that_hold_all_edges_say_so(tmp_path):

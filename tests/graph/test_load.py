@@ -706,7 +706,8 @@ def test_pyg_of_several_types_keeps_them_apart(graph):
     )
     assert sorted(found, key=lambda edge: edge[2]) == [(u, v, i) for i, (u, v) in enumerate(BUYS)]
     assert data["user", "buys", "item"].edge_weight.tolist() == [WEIGHTS[i] for _, _, i in found]
-    assert data["user"].x.tolist() == graph.column("user", "feat_0").tolist()
+    numbers = [one.name for one in graph.columns("user") if one.kind == "dense" and one.role is None]
+    assert data["user"].x.tolist() == np.column_stack([graph.column("user", name) for name in numbers]).tolist()
 
 
 def test_glt_gets_rows_as_they_are(citations, monkeypatch):

@@ -83,7 +83,7 @@ def choose_columns(
     they may be, and for dtypes of columns that are not there.
     """
     metadata, negatives = metadata.without_negatives()
-    refuse_lost(metadata, () if drop else plan.unsupported, target)
+    refusefind_lost(metadata, () if drop else plan.unsupported, target)
     lost = {(one.side, one.type, one.column) for one in (*plan.unsupported, *plan.left_out)}
     dtypes = _Dtypes(plan, dict(feature_dtypes), metadata.node_types)
 
@@ -106,7 +106,7 @@ def choose_columns(
     return found
 
 
-def refuse_lost(metadata: GraphMetadata, unsupported: Sequence[Unsupported], target: str) -> None:
+def refusefind_lost(metadata: GraphMetadata, unsupported: Sequence[Unsupported], target: str) -> None:
     """Raise UsageError that names columns which the target does not support; texts, and those of our own, stop nothing."""
     kinds = {(side, name, one.name): one.kind for side, name, columns in all_types(metadata) for one in columns}
     stopping = [
@@ -174,7 +174,7 @@ def cast_cells(cells: Cells, dtype: str, place: str, first: int | None = None, *
     """
     with np.errstate(all="ignore"):
         cast = cells.cast(dtype)
-    bad = np.isinf(cast.values).reshape(-1) if rounds else _lost(cells.values, cast.values)
+    bad = np.isinf(cast.values).reshape(-1) if rounds else find_lost(cells.values, cast.values)
     if bad.any():
         at = int(np.argmax(bad))
         if first is not None:
@@ -184,7 +184,7 @@ def cast_cells(cells: Cells, dtype: str, place: str, first: int | None = None, *
     return cast
 
 
-def _lost(values: NDArray[Any], cast: NDArray[Any]) -> NDArray[np.bool_]:
+def find_lost(values: NDArray[Any], cast: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which numbers became others. Signs change where unsigned numbers have the same width.
 
     Floats may be rounded; whole numbers only in float64, beyond which there is nothing wider.

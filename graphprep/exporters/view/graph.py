@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphprep.derived.derive import DerivedStore
 from graphprep.edges.moves import Workspace
-from graphprep.exporters.view.exported_columns import ExportedColumns, cast_cells
+from graphprep.exporters.view.exported_columns import ExportedColumns, cast_cells, find_lost
 from graphprep.exporters.view.ids import TrainerIds
 from graphprep.kernels.cpu.ids.part_graph import number_rows
 from graphprep.model.export import EdgeOrder, Side
@@ -256,7 +256,7 @@ class StoredGraph:
         owner = self.metadata.node_types[number] if side == "node" else self.edge_names[number]
         rounds = (side, owner, column.name) in self._columns.rounded
         cast = cast_cells(cells, column.dtype, stem, low, rounds=rounds)
-        if rounds and (cast.values.astype(np.float64) != cells.values).any():
+        if rounds and find_lost(cells.values, cast.values).any():
             note = f"{side} type {owner!r}: {column.name!r} has whole numbers that {column.dtype} rounds"
             note += f"; --feature-dtype {column.name}=float64 keeps them"
             self.notes += [] if note in self.notes else [note]
