@@ -226,9 +226,12 @@ def test_remedy_of_rdf(tmp_path):
         b"<a> <b>\n",
         b"prefix a\nbase b\n",
         b"_:a _:b .\n",
+        b"ORC,ELF\nELF,MAN\n",
+        b"DAFFY,A DUCK,pond\nDONALD,DUCK\n",
+        b"n,m\n" * 64 + b"nustar,1\n" * 2,
     ],
 )
-def test_what_is_no_rdf(head):
+def test_names_that_begin_like_other_formats(head):
     assert tell_foreign(SniffedFile("g", head, complete=True)) is None
 
 
@@ -259,8 +262,8 @@ def spreadsheet(path):
         ("g.h5", b"\x89HDF\r\n\x1a\n\0\0", "an HDF5 file", "h5py.File(FILE)"),
         ("g.sg", b"\x01" + (4).to_bytes(8, "little") + (3).to_bytes(8, "little") + bytes(9), "a serialized graph", "-e OUT.el"),
         ("g.bin", 0xDD2E4FF046B4A13F.to_bytes(8, "little") + bytes(8), "a file of dgl.save_graphs", "dgl.load_graphs(FILE)"),
-        ("g.orc", b"ORC\n\x06\x12", "an ORC file", "pyarrow.orc"),
-        ("g.duckdb", bytes(8) + b"DUCK@\0", "a DuckDB database", "COPY"),
+        ("g.orc", b"ORC\n\x06\x12\x04\x08\x02P\0", "an ORC file", "pyarrow.orc"),
+        ("g.duckdb", bytes(8) + b"DUCK@" + bytes(7), "a DuckDB database", "COPY"),
         ("g.tar", b"edges.csv".ljust(257, b"\0") + b"ustar\x0000", "a tar archive", "tar -xf FILE"),
     ],
 )

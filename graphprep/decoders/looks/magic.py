@@ -47,7 +47,7 @@ _MAGICS: tuple[tuple[re.Pattern[bytes], Foreign], ...] = tuple(
             ),
         ),
         (
-            rb".{8}DUCK",
+            rb".{8}DUCK.\0{7}",  # its version in 64 bits
             Foreign("a DuckDB database", "write its tables as Parquet: duckdb FILE \"COPY TABLE TO 'TABLE.parquet'\""),
         ),
         (
@@ -69,11 +69,11 @@ _MAGICS: tuple[tuple[re.Pattern[bytes], Foreign], ...] = tuple(
                 _IN_TWO.format("torch.stack(dgl.load_graphs(FILE)[0][0].edges())") + " takes the edges of a graph of one type",
             ),
         ),
-        (rb"ORC", Foreign("an ORC file", _IN_TWO.format("pyarrow.orc.read_table(FILE)"))),
+        (rb"ORC(?=.*\0)", Foreign("an ORC file", _IN_TWO.format("pyarrow.orc.read_table(FILE)"))),
         (rb"Obj\x01", Foreign("an Avro file", "write it as Parquet")),
         (rb"7z\xbc\xaf\x27\x1c", Foreign("a 7z archive", "unpack it, and name a file or the folder in it: 7z x FILE")),
         (rb"Rar!\x1a\x07", Foreign("a RAR archive", "unpack it, and name a file or the folder in it: unrar x FILE")),
-        (rb".{257}ustar", Foreign("a tar archive", "unpack it, and name a file or the folder in it: tar -xf FILE")),
+        (rb".{257}ustar[\0 ][0\0 ]", Foreign("a tar archive", "unpack it, and name a file or the folder in it: tar -xf FILE")),
         (rb"\x04\x22M\x18", Foreign("an lz4 file", "unpack it: lz4 -d FILE; gz, bz2, xz and zst are read as they are")),
         (rb"RD[AX][23]\n|X\n\0\0\0[\2\3]", Foreign("a file of R", "write it as CSV: write.csv(DATA, FILE, row.names = FALSE)")),
         (rb"%PDF-", Foreign("a PDF", "name the data itself")),
