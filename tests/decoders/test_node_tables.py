@@ -88,6 +88,12 @@ def test_edges_are_read(tmp_path, name, rows):
         ("age,id", False),
         ("id", False),
         ("id,name,src,dst", False),
+        ("from_id,to_name", False),
+        ("FromNodeId,name", False),
+        ("source_id,title", False),
+        ("user_id,target_name", False),
+        ("id,end_date", True),
+        ("id,start_time", True),
     ],
 )
 def test_names_of_columns(names, are):

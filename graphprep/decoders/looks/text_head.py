@@ -393,6 +393,8 @@ _ENDS_OF_KEYS = (  # src_id, FromNodeId
     *(("srcnodeid", "dstnodeid"), ("sourcenodeid", "targetnodeid"), ("sourcenodeid", "destinationnodeid")),
 )
 _FROM_TO_KEYS = (("fromid", "toid"), ("fromnode", "tonode"), ("fromnodeid", "tonodeid"))
+# First words of names that say which end a column is: source_id, to_name.
+_END_WORDS = frozenset(("src", "source", "from", "dst", "dest", "destination", "target", "to"))
 STRIP = methodcaller("strip", " \t")  # blanks around a name
 # Last words of names that say what something is like, never which node: no end of an edge is called so.
 _TRAIT = re.compile(
@@ -467,9 +469,10 @@ def name_nodes(names: Sequence[str]) -> bool:
     """Return whether the first column is called like an ID, and the second like a trait: ``id,age``, not ``child,parent``."""
     if len(names) < 2 or not _is_key(names[0]) or find_ends(names) is not None:
         return False
-    words = [*map(str.lower, _WORDS.findall(names[1]))]
+    ends, words = ([*map(str.lower, _WORDS.findall(name))] for name in names[:2])
     return (
         bool(words)
+        and _END_WORDS.isdisjoint((*ends[:1], *words[:1]))
         and (_TRAIT.fullmatch(words[-1]) is not None or (len(words) > 1 and words[0] in _TRAIT_BEGINNINGS))
         and words[-1] != "id"
     )
