@@ -67,6 +67,7 @@ class ExportPlan:
     ``left_out`` are columns that are left out unasked, and told. ``features`` names, for each type with a feature matrix, the
     columns that stand in it, side by side. ``dtypes``: with ``trainer``, floats and features are float32 and whole labels
     int64, unless users ask for other dtypes; with ``labels``, whole labels are int64; all else is as it is in the store.
+    ``files`` is ``labels`` for files that say themselves which rows lack a value, so that nobody is told.
     """
 
     need: StoreNeed
@@ -76,7 +77,7 @@ class ExportPlan:
     hands_times: bool = False
     left_out: tuple[Unsupported, ...] = ()
     features: Mapping[tuple[Side, str], tuple[str, ...]] = field(default_factory=dict)
-    dtypes: Literal["stored", "labels", "trainer"] = "stored"
+    dtypes: Literal["stored", "files", "labels", "trainer"] = "stored"
 
 
 @dataclass(frozen=True)

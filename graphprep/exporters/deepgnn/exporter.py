@@ -64,7 +64,9 @@ class DeepGnnExporter:
         notes, dated = list(TypeNumbers.of(metadata).notes), self.watermark is not None
         if any(unslotted(columns) for *_, columns in all_types(metadata)):
             notes.append("columns without a slot get the next free ones; types.json says which")
-        return ExportPlan(need, tuple(find_lost_times(metadata, self._why_no_times)), tuple(notes), hands_times=dated)
+        return ExportPlan(
+            need, tuple(find_lost_times(metadata, self._why_no_times)), tuple(notes), hands_times=dated, dtypes="files"
+        )
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""

@@ -84,8 +84,8 @@ class PartReader:
         )
 
     def present(self, side: Side, run: Run, column: ColumnSchema) -> NDArray[np.bool_] | None:
-        """Return which items of a run have a column; None: all."""
-        if not column.optional:
+        """Return which items of a run have a column; None: all, as with labels: the engine has 0 for what is not there."""
+        if not column.optional or column.role == "label":
             return None
         if side == "node":
             return self.graph.node_present(run.number, self.part, column, run.low, run.high)

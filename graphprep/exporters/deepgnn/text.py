@@ -61,7 +61,9 @@ class _TextExporter:
         need = StoreNeed(layouts=("csr",), edge_columns="csr", num_parts=1, partition_by="range", is_fixed=True)
         notes = self._notes([column for *_, column in all_columns(metadata)])
         unsupported = (*lost, *list_unsupported(metadata, why_not))
-        return ExportPlan(need, unsupported, (*TypeNumbers.of(metadata).notes, *notes), hands_times=self.with_times)
+        return ExportPlan(
+            need, unsupported, (*TypeNumbers.of(metadata).notes, *notes), hands_times=self.with_times, dtypes="files"
+        )
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""

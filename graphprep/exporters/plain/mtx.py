@@ -42,7 +42,7 @@ class MtxExporter:
         """See ``Exporter``."""
         check_weight(metadata, self.weight)
         need = StoreNeed(edge_columns="input", input_order=True)
-        return ExportPlan(need, list_unsupported(metadata, self._why_not), note_weights(metadata))
+        return ExportPlan(need, list_unsupported(metadata, self._why_not), note_weights(metadata), dtypes="files")
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""

@@ -53,7 +53,7 @@ class NpyExporter:
             raise UsageError(f"option layouts: found {','.join(self.layouts)!r}", fix="use some of coo, csc, csr")
         if self.hypersparse and not self._compressed:
             raise UsageError("option hypersparse is of csc and csr", fix="name one of them in option layouts, or leave it out")
-        return ExportPlan(StoreNeed(self._compressed, "input", input_order=True))
+        return ExportPlan(StoreNeed(self._compressed, "input", input_order=True), dtypes="files")
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""

@@ -62,7 +62,7 @@ class OgbExporter:
         if len(split) > 1 and self.form not in ("auto", "wikikg2"):
             words = f"option form={self.form}: {len(split)} edge types have a split, and it tells of one"
             raise UsageError(words, fix="give form=wikikg2, or leave it out")
-        return ExportPlan(StoreNeed(split_edges=True))
+        return ExportPlan(StoreNeed(split_edges=True), dtypes="files")
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:
         """See ``Exporter``."""

@@ -64,7 +64,10 @@ class ScipyExporter:
         check_weight(metadata, self.weight)
         layout = self._layout
         return ExportPlan(
-            StoreNeed(layouts=(layout,), edge_columns=layout), list_unsupported(metadata, why_no_array), note_weights(metadata)
+            StoreNeed(layouts=(layout,), edge_columns=layout),
+            list_unsupported(metadata, why_no_array),
+            note_weights(metadata),
+            dtypes="files",
         )
 
     def export(self, graph: StoredGraph, out: FolderOutput) -> None:

@@ -145,7 +145,7 @@ class _Dtypes:
         is_float = column.role is None and np.dtype(column.dtype).kind == "f"
         if ALL in self.given and (in_matrix or is_float or not why_no_feature(column, self.node_types)):
             return replace(column, dtype=_checked_dtype(column, self.given[ALL]))
-        if self.plan.dtypes == "stored" or (self.plan.dtypes == "labels" and np.dtype(column.dtype).kind == "f"):
+        if self.plan.dtypes == "stored" or (self.plan.dtypes != "trainer" and np.dtype(column.dtype).kind == "f"):
             return column
         return as_feature(column) if in_matrix else for_trainer(column)
 

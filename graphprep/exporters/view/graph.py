@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,6 +22,7 @@ from graphprep.model.schema import ColumnSchema, Layout, edge_type_text
 from graphprep.store.columns.cells import Cells
 from graphprep.store.columns.densify import dense_cells
 from graphprep.store.columns.stored import read_cells, read_present
+from graphprep.store.columns.torch_rows import fill_labels
 from graphprep.store.items import StoredItems, part_borders, read_offsets
 from graphprep.store.paths import LayoutPaths, edge_folder, node_folder
 from graphprep.store.raw_ids import RawIds
@@ -128,7 +129,8 @@ class StoredGraph:
 
     def node_cells(self, number: int, part: int, column: ColumnSchema, low: int, high: int) -> Cells:
         """Return a column of the partition's nodes [low, high)."""
-        return self._read("node", number, part, self._node_stem(number, column), column, low, high)
+        cells = self._read("node", number, part, self._node_stem(number, column), column, low, high)
+        return with_labels(cells, column, lambda: self.node_present(number, part, column, low, high))
 
     def node_present(self, number: int, part: int, column: ColumnSchema, low: int, high: int) -> NDArray[np.bool_] | None:
         """Return which of the partition's nodes [low, high) have the column; None: all."""
@@ -137,7 +139,8 @@ class StoredGraph:
     def ordered_node_cells(self, number: int, column: ColumnSchema, low: int, high: int) -> Cells:
         """Return a column of nodes [low, high) in the order of their raw IDs. Needs ``input_order``."""
         part, stem = 0, self.store.node_column_stem(number, column)
-        return self._read("node", number, part, stem, column, low, high)
+        cells = self._read("node", number, part, stem, column, low, high)
+        return with_labels(cells, column, lambda: self.ordered_node_present(number, column, low, high))
 
     def ordered_node_present(self, number: int, column: ColumnSchema, low: int, high: int) -> NDArray[np.bool_] | None:
         """Return which nodes [low, high), in the order of their raw IDs, have the column; None: all."""
@@ -208,6 +211,8 @@ class StoredGraph:
     def edge_cells(self, edge: int, order: EdgeOrder, part: int, column: ColumnSchema, low: int, high: int) -> Cells:
         """Return a column of the edges [low, high) of a partition in the row order of a layout (``input``: of all)."""
         cells = self._read("edge", edge, part, self.store.edge_column_stem(edge, order, column), column, low, high)
+        if column.role == "label":
+            return with_labels(cells, column, lambda: self.edge_present(edge, order, part, column, low, high))
         return self.with_times(cells, edge, column, self.edge_present(edge, order, part, column, low, high))
 
     def with_times(self, cells: Cells, edge: int, column: ColumnSchema, present: NDArray[np.bool_] | None) -> Cells:
@@ -273,3 +278,10 @@ def slices(size: int, step: int) -> Iterator[tuple[int, int]]:
     """Cut [0, size) into pieces."""
     for low in range(0, size, step):
         yield low, min(low + step, size)
+
+
+def with_labels(cells: Cells, column: ColumnSchema, present: Callable[[], NDArray[np.bool_] | None]) -> Cells:
+    """Return cells of a label with -1, or NaN, where there is none; cells of other columns as they are."""
+    if column.role != "label" or column.kind != "dense" or not column.optional:
+        return cells
+    return cells._replace(values=fill_labels(cells.values, present()))

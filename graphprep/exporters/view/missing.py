@@ -20,7 +20,7 @@ _OWN_SAY = ("label", "split", "seeds", "created")
 def tell_missing(graph: StoredGraph, plan: ExportPlan) -> Iterator[str]:
     """Say of each column how many rows lack a value, and how many rows of a split lack a label."""
     metadata = graph.metadata
-    if plan.dtypes == "stored":
+    if plan.dtypes in ("stored", "files"):
         return
     for number, name in enumerate(metadata.node_types):
         parts = [Rows.of_nodes(graph, number, part) for part in range(metadata.num_parts)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from graphprep.exporters.view.graph import StoredGraph
 from graphprep.model.schema import ColumnSchema, Layout
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.store.columns.cells import Cells
+from graphprep.store.columns.torch_rows import fill_labels
 from graphprep.store.items import StoredItems, read_offsets
 from graphprep.store.paths import ColumnPaths, LayoutPaths, edge_folder
 from graphprep.store.single import CountingArray, WholeStore
@@ -42,7 +43,8 @@ class WholeGraph:
     def node_values(self, number: int, column: ColumnSchema) -> Iterator[Array]:
         """Yield a dense column of all nodes in pieces [k, *item_shape]; zeros where a node has none."""
         stem = f"{self.graph.store.node_folder(number)}/{column.path}"
-        return self.read(f"{stem}.npy", self.order(number), self.graph.room, column)
+        found = self.read(f"{stem}.npy", self.order(number), self.graph.room, column)
+        return _with_labels(found, column, lambda: self.node_present(number, column))
 
     def node_values_of(self, number: int, column: ColumnSchema, low: int, high: int) -> Array:
         """Return a dense column of nodes [low, high): [k, *item_shape]."""
@@ -152,7 +154,8 @@ class WholeRows:
 
     def values(self, column: ColumnSchema) -> Iterator[Array]:
         """Yield a dense column in row order, in pieces [k, *item_shape]; zeros where an edge has none."""
-        return self.whole.read(f"{self._stem(column)}.npy", self.blocks, self.room, column)
+        found = self.whole.read(f"{self._stem(column)}.npy", self.blocks, self.room, column)
+        return _with_labels(found, column, lambda: self.present(column))
 
     def present(self, column: ColumnSchema) -> Iterator[Array]:
         """Yield which edges have a column that is optional: bool, in row order."""
@@ -167,6 +170,19 @@ class WholeRows:
 
     def _stem(self, column: ColumnSchema) -> str:
         return self.whole.graph.store.edge_column_stem(self.edge, self.layout, column)
+
+
+def _with_labels(pieces: Iterator[Array], column: ColumnSchema, present: Callable[[], Iterator[Array]]) -> Iterator[Array]:
+    """Yield a column's pieces, of labels with -1 or NaN where there is none; pieces of ``present`` may be cut otherwise."""
+    if column.role != "label" or not column.optional:
+        yield from pieces
+        return
+    more, known = present(), np.zeros(0, np.bool_)
+    for piece in pieces:
+        while known.size < len(piece):
+            known = np.concatenate([known, next(more)])
+        yield fill_labels(piece, known[: len(piece)])
+        known = known[len(piece) :]
 
 
 def as_column(values: Array, column: ColumnSchema, place: str) -> Array:

@@ -78,12 +78,18 @@ def read_values(rows: ColumnRows, column: ColumnSchema, low: int, high: int) -> 
 
 def read_labels(rows: ColumnRows, column: ColumnSchema, low: int, high: int) -> NDArray[Any]:
     """Return the labels of rows [low, high); -1, or NaN among floats, where there is none."""
-    values = np.array(fit(rows.cells(column, low, high).values, label_dtype(column), column.name, low))
+    values = fit(rows.cells(column, low, high).values, label_dtype(column), column.name, low)
     values = values.reshape(high - low, *column.item_shape)
-    present = rows.present(column, low, high) if column.optional else None
-    if present is not None:
-        values[~present] = -1 if values.dtype.kind == "i" else np.nan
-    return values
+    return fill_labels(values, rows.present(column, low, high) if column.optional else None)
+
+
+def fill_labels(values: NDArray[Any], present: NDArray[np.bool_] | None) -> NDArray[Any]:
+    """Return labels with -1, or NaN among floats, where there is none; as they are where users asked for another dtype."""
+    if present is None or present.all() or values.dtype.kind in "bu":
+        return values
+    filled = values.copy()
+    filled[~present] = -1 if values.dtype.kind == "i" else np.nan
+    return filled
 
 
 def read_present(rows: ColumnRows, column: ColumnSchema, low: int, high: int) -> NDArray[np.bool_]:
