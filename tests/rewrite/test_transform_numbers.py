@@ -96,6 +96,13 @@ def test_what_64_bits_cannot_hold_is_an_error(expression, message, rows, tmp_pat
         filtered(tmp_path, rows, expression)
 
 
+@pytest.mark.parametrize("sign", sorted(COMPARE))
+def test_nan_beside_large_integers_is_compared_without_a_warning(sign):
+    large = np.array([2**63 - 1, 5], np.int64)
+    found = numbers.compared(COMPARE[sign], large, np.array([np.nan, 5.0]))
+    assert found.tolist() == [COMPARE[sign](2**63 - 1, np.nan), COMPARE[sign](5, 5.0)]
+
+
 def values_of(dtype):
     if dtype.kind == "f":
         return st.floats(width=dtype.itemsize * 8, allow_nan=False)

@@ -41,7 +41,8 @@ def compared(sign: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
 
     A float beside a column of narrower ones is rounded to their dtype: 0.7 is 0.7 as float32.
     """
-    return sign(_beside(left, right), _beside(right, left))
+    with np.errstate(invalid="ignore"):  # NaN beside integers of Python
+        return sign(_beside(left, right), _beside(right, left))
 
 
 def _beside(value: Any, other: Any) -> Any:
