@@ -486,12 +486,14 @@ def check_stated(sources: Sources, options: ConvertOptions) -> None:
 
 
 def _notes(prepared: Prepared) -> tuple[str, ...]:
-    """Return the sentences for the user: of decoding, of IDs, and of columns that are not what one may expect."""
+    """Return the sentences for the user: of what may be a mistake, of decoding, of IDs, and of columns.
+
+    A terminal shows the first ones alone.
+    """
+    doubts = [ids.note for ids in prepared.decoded.id_columns.values() if ids.note is not None]
     notes = [*prepared.untold, *prepared.index.notes]
     for text, times in sorted(prepared.decoded.warnings.items()):
         notes.append(text if times == 1 else f"{text} ({times} times)")
-    for ids in prepared.decoded.id_columns.values():
-        notes += [] if ids.note is None else [ids.note]
     joined: set[str] = set()
     for node in prepared.nodes:
         _note_slots(notes, node.name, node.columns)
@@ -503,8 +505,8 @@ def _notes(prepared: Prepared) -> tuple[str, ...]:
             own = [column.schema.name for column in node.columns if column.schema.role in (None, "label", "split")]
             columns = f"column {own[0]!r}" if len(own) == 1 else f"{len(own):,} columns"
             if own:
-                notes.append(f"node type {node.name!r} has {columns}, but no edge begins or ends in it")
-    return (*notes, *prepared.role_notes)
+                doubts.append(f"node type {node.name!r} has {columns}, but no edge begins or ends in it")
+    return (*doubts, *notes, *prepared.role_notes)
 
 
 def _note_slots(notes: list[str], owner: str, columns: Sequence[StoredColumn]) -> None:

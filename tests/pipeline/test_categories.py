@@ -120,5 +120,7 @@ def test_trainers_get_the_codes(tmp_path, tables):
     assert run(["convert", "store", *tables, "--category", "n:city", "--category", "n:e:n:city"]) == 0
     graphprep.export("store", "pyg", "pyg")
     data = torch.load(tmp_path / "pyg/data.pt", weights_only=False)
-    assert data["x"].tolist() == [[1, 2, 12], [0, 0, 7], [0, 10, 12], [2, 2, 7]]  # city, grade, zip
+    assert data["x"].tolist() == [[2], [0], [10], [2]]  # grade; codes are no features
+    assert data["city"].tolist() == [1, 0, 0, 2]
+    assert data["zip"].tolist() == [12, 7, 12, 7]
     assert data["city_present"].tolist() == [True, True, False, True]

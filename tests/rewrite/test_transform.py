@@ -1207,3 +1207,36 @@ def test_stores_that_were_ordered_across_partitions_stay_sound(words, tmp_path):
     back = graphprep.load(tmp_path / "back")
     assert back.metadata.partition_by == "file"
     assert back.ids("a").tolist() == graphprep.load(tmp_path / "store").ids("a").tolist()
+
+
+def test_raw_ids_stay_as_a_column(store, tmp_path):
+    """Numbers where all types have them, else texts."""
+    found, graph = transformed(store, tmp_path, "to-homogeneous raw-ids", as_="raw_id=was%3D")
+    before = graphprep.load(str(store))
+    columns = {column.name: column for column in graph.columns("_N")}
+    old = {name: list(before.ids(name)[: before.num_nodes(name)]) for name in before.node_types}
+    is_text = columns["was="].kind == "binary"
+    for _, row in found.nodes["_N"]:
+        raw = old[row["node_type"]][row["node_id"]]
+        assert row["was="] == (str(raw) if is_text else raw)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "wanted"),
+    [
+        (["2", str(2**64 - 1)], ["0"], "uint64"),
+        (["ann", "bob"], ["7"], "uint8"),
+        ([], ["7"], "int64"),
+    ],
+)
+def test_raw_ids_of_several_kinds_become_one_column(first, second, wanted, tmp_path):
+    for name, ids in (("a", first), ("b", second)):
+        (tmp_path / f"{name}.csv").write_text("id\n" + "".join(f"{one}\n" for one in ids))
+    (tmp_path / "e.csv").write_text("src,dst\n" + "".join(f"{one},{second[0]}\n" for one in first))
+    nodes = {name: str(tmp_path / f"{name}.csv") for name in "ab"}
+    is_text = not (first and first[0].isdigit()) and bool(first)
+    options = {"decoder_options": {"id_type": "auto" if is_text else "uint"}}
+    graphprep.convert([], tmp_path / "store", nodes=nodes, edges={"a:to:b": str(tmp_path / "e.csv")}, **options)
+    found, graph = transformed(tmp_path / "store", tmp_path, "to-homogeneous raw-ids")
+    assert [str(row["raw_id"]) for _, row in found.nodes["_N"]] == [*first, *second]
+    assert next(column.dtype for column in graph.columns("_N") if column.name == "raw_id") == wanted

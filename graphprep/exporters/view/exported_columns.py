@@ -20,7 +20,7 @@ from graphprep.store.columns.trainers import all_types
 Schema = TypeVar("Schema", NodeTypeSchema, EdgeTypeSchema)
 
 ALL = "*"  # stands for all features in ``feature_dtypes``
-_OWN = ("parent_id", "node_id", "node_type", "edge_id", "edge_type", "created")  # columns that our own commands make
+_OWN = ("parent_id", "node_id", "raw_id", "node_type", "edge_id", "edge_type", "created")  # columns that our own commands make
 _DTYPE_FIX = "name a NumPy dtype, such as float16 or int64"
 
 

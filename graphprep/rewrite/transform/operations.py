@@ -101,6 +101,8 @@ def read_names(operations: Sequence[tuple[str, tuple[str, ...]]], words: Sequenc
     for name, arguments in operations:
         if name != "to-simple" or "count" in arguments:
             made += OPERATIONS["to-homogeneous" if name == "flatten" and into is not None else name].makes
+        if name == "to-homogeneous" and "raw-ids" in arguments:
+            made.append(views.RAW_ID)
     return parse_names(words, list(dict.fromkeys(made)))
 
 
@@ -334,7 +336,10 @@ def _drop_columns(step: Step, arguments: Sequence[str]) -> Recipe:
 
 
 def _to_homogeneous(step: Step, arguments: Sequence[str]) -> Recipe:
-    return _noted(step, *views.to_homogeneous(step.store, step.room, step.recipe.layouts, step.names))
+    if arguments:
+        _choice("to-homogeneous", arguments[0], ("raw-ids",))
+    made = views.to_homogeneous(step.store, step.room, step.recipe.layouts, step.names, with_raw_ids=bool(arguments))
+    return _noted(step, *made)
 
 
 def _flatten(step: Step, arguments: Sequence[str]) -> Recipe:
@@ -401,7 +406,7 @@ OPERATIONS = {
     "filter": Operation("'[TYPE:] EXPRESSION'", 1, 1, _filter, reads="columns", chooses=True),
     "filter-degree": Operation("MIN:MAX", 1, 1, _filter_degree, chooses=True),
     "largest-component": Operation("", 0, 0, _largest_component, chooses=True),
-    "to-homogeneous": Operation("", 0, 0, _to_homogeneous, reads="store", makes=(*_NODE_OF, *_EDGE_OF)),
+    "to-homogeneous": Operation("[raw-ids]", 0, 1, _to_homogeneous, reads="store", makes=(*_NODE_OF, *_EDGE_OF)),
     "flatten": Operation("RELATION …", 1, _MANY, _flatten, reads="store", makes=_EDGE_OF),
     "line-graph": Operation("[no-backtracking]", 0, 1, _line_graph, reads="store"),
     "metagraph": Operation("", 0, 0, _metagraph, reads="store"),

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.edges.moves import Workspace
+from graphprep.kernels.cpu.text.texts import concat_texts
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.ids import PartSpace, TypeNames
 from graphprep.model.metadata import ArrayEntry, GraphMetadata
+from graphprep.model.rows import RawTexts
 from graphprep.model.schema import ColumnSchema, EdgeType, EdgeTypeSchema, NodeTypeSchema, edge_type_text
 from graphprep.rewrite.transform.edge_ops import sorted_edges
 from graphprep.rewrite.transform.names import MadeNames
@@ -33,9 +35,11 @@ from graphprep.rewrite.transform.recipe import (
 )
 from graphprep.store.items import FIX, StoredArray, StoredArrays
 from graphprep.store.paths import ColumnPaths, LayoutPaths, NodePaths, edge_folder, node_folder
+from graphprep.store.raw_ids import RawIds, raw_numbers
 from graphprep.store.single import ConcatenatedArray, ConcatenatedOffsets
 
 HOMO = "_N"
+RAW_ID = "raw_id"
 HOMO_EDGE: EdgeType = ("_N", "_E", "_N")
 _LINE_BYTES = 64  # of an edge of a line graph while it is made
 
@@ -185,11 +189,14 @@ def to_homogeneous(
     names: MadeNames,
     edge_type: EdgeType = HOMO_EDGE,
     relations: Sequence[str] | None = None,
+    *,
+    with_raw_ids: bool = False,
 ) -> tuple[Recipe, list[str]]:
     """Make one node type and one edge type of all, as DGL's ``to_homogeneous`` does; of edges, with these relations alone.
 
     Raw IDs are the homogeneous IDs: type after type. Columns tell ``node_type``, ``node_id`` (the typed ID), ``edge_type``
-    and ``edge_id``; of other columns those stay that all types have. Returns also what was left.
+    and ``edge_id``, and ``raw_id`` (the raw ID of before) if asked; of other columns those stay that all types have.
+    Returns also what was left.
     """
     old, made = store.metadata, {}
     columns, left = common_columns(old.node_schemas)
@@ -201,6 +208,8 @@ def to_homogeneous(
         ColumnSchema(kind_name, "dense", "int64", categories=categories),
         ColumnSchema(id_name, "dense", "int64"),
     )
+    if with_raw_ids:
+        own = (*own, _raw_column(store, names.of(RAW_ID, HOMO, columns)))
     ids, kinds = (np.zeros(int(offsets[-1]), np.int64) for _ in range(2))
     stop = 0
     for part in range(old.num_parts):
@@ -209,8 +218,10 @@ def to_homogeneous(
         at = slice(stop, stop := stop + sum(sizes))
         ids[at] = np.concatenate([np.arange(first, first + size) for first, size in zip(firsts, sizes, strict=True)])
         kinds[at] = np.repeat(np.arange(len(sizes)), sizes)
-        for column, values in zip(own, (codes[kinds[at]], ids[at]), strict=True):
+        for column, values in zip(own[:2], (codes[kinds[at]], ids[at]), strict=True):
             made[part, f"{nodes.folder}/{column.path}.npy"] = values
+        if with_raw_ids:
+            made |= {(part, path): values for path, values in _raw_arrays(store, part, own[2], nodes.folder)}
         made[part, NodePaths(nodes.folder).raw_ids] = ids[at] + offsets[kinds[at]]
     metadata = replace(
         old,
@@ -227,6 +238,34 @@ def to_homogeneous(
     recipe, left = _join_edges(store, metadata, [nodes], groups, {edge_type}, made, room, layouts, left, space, names)
     was = Origin(ids, tuple(range(len(old.node_types))), kinds, is_node=True)
     return replace(recipe, origins=([was], recipe.origins[1])), left
+
+
+def _raw_column(store: StoredArrays, name: str) -> ColumnSchema:
+    """Return the column of the raw IDs of all types: numbers, or texts where those of a type are, or no dtype holds all."""
+    old = store.metadata
+    used = [number for number, size in enumerate(old.num_nodes_per_type) if size]
+    kinds = {old.node_schemas[number].raw_ids for number in used}
+    if "string" in kinds:
+        return ColumnSchema(name, "binary", "uint8")
+    numbers = [piece for number in used for piece in raw_numbers(store, number) if piece.size] if "uint64" in kinds else []
+    if not any(int(piece.max()) >= 2**63 for piece in numbers):
+        return ColumnSchema(name, "dense", "int64")
+    is_signed = any(int(piece.min()) < 0 for piece in numbers)
+    return ColumnSchema(name, "binary", "uint8") if is_signed else ColumnSchema(name, "dense", "uint64")
+
+
+def _raw_arrays(store: StoredArrays, part: int, column: ColumnSchema, folder: str) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield the arrays of the column of raw IDs in a partition, by path."""
+    pieces = [piece for number in range(len(store.metadata.node_types)) for piece in RawIds(store, number, part).pieces()]
+    if column.kind == "dense":
+        numbers = [piece.astype(column.dtype) for piece in pieces if not isinstance(piece, RawTexts)]
+        yield f"{folder}/{column.path}.npy", np.concatenate([np.zeros(0, column.dtype), *numbers])
+        return
+    texts = [one if isinstance(one, RawTexts) else RawTexts.of([b"%d" % value for value in one.tolist()]) for one in pieces]
+    offsets, values = concat_texts([(one.offsets, one.values) for one in texts or [RawTexts.of([])]])
+    paths = ColumnPaths(f"{folder}/{column.path}")
+    yield paths.offsets, offsets
+    yield paths.values, values
 
 
 def flatten(
