@@ -96,7 +96,7 @@ def test_an_empty_file_is_refused(hdfs, capsys):
 def test_bad_records_take_the_place_of_a_file_at_once(hdfs):
     url = put(hdfs, "a.txt", b"0 1\nx 1\n")
     put(hdfs, "out/bad.jsonl", b"old")
-    options = ConvertOptions(format="edges", on_error="skip", bad_records=f"{HOST}/out/bad.jsonl")
+    options = ConvertOptions(format="edges", on_error="skip", bad_records=f"{HOST}/out/bad.jsonl", overwrite=True)
     convert([url], f"{HOST}/store", options)
     assert b'"place"' in (hdfs / "out/bad.jsonl").read_bytes()
     assert [path.name for path in (hdfs / "out").iterdir()] == ["bad.jsonl"]

@@ -208,8 +208,7 @@ def to_homogeneous(
         ColumnSchema(kind_name, "dense", "int64", categories=categories),
         ColumnSchema(id_name, "dense", "int64"),
     )
-    if with_raw_ids:
-        own = (*own, _raw_column(store, names.of(RAW_ID, HOMO, columns)))
+    raw = (_raw_column(store, names.of(RAW_ID, HOMO, columns)),) if with_raw_ids else ()
     ids, kinds = (np.zeros(int(offsets[-1]), np.int64) for _ in range(2))
     stop = 0
     for part in range(old.num_parts):
@@ -218,20 +217,20 @@ def to_homogeneous(
         at = slice(stop, stop := stop + sum(sizes))
         ids[at] = np.concatenate([np.arange(first, first + size) for first, size in zip(firsts, sizes, strict=True)])
         kinds[at] = np.repeat(np.arange(len(sizes)), sizes)
-        for column, values in zip(own[:2], (codes[kinds[at]], ids[at]), strict=True):
+        for column, values in zip(own, (codes[kinds[at]], ids[at]), strict=True):
             made[part, f"{nodes.folder}/{column.path}.npy"] = values
-        if with_raw_ids:
-            made |= {(part, path): values for path, values in _raw_arrays(store, part, own[2], nodes.folder)}
+        for column in raw:
+            made |= {(part, path): values for path, values in _raw_arrays(store, part, column, nodes.folder)}
         made[part, NodePaths(nodes.folder).raw_ids] = ids[at] + offsets[kinds[at]]
     metadata = replace(
         old,
         node_types=(HOMO,),
         num_nodes_per_chunk=(tuple(map(sum, zip(*old.num_nodes_per_chunk, strict=True))),),
-        node_schemas=(NodeTypeSchema("int64", (*columns, *own)),),
+        node_schemas=(NodeTypeSchema("int64", (*columns, *own, *raw)),),
         partition_by="range" if old.num_parts == 1 else "file",
     )
     if old.num_parts == 1:
-        metadata = replace(metadata, node_schemas=(NodeTypeSchema("identity", (*columns, *own)),))
+        metadata = replace(metadata, node_schemas=(NodeTypeSchema("identity", (*columns, *own, *raw)),))
     space = PartSpace.of(TypeNames.of_nodes(old.node_types), old.num_nodes_per_chunk, old.num_parts, "node")
     chosen = tuple(at for at, (_, name, _) in enumerate(old.edge_types) if relations is None or name in relations)
     groups = {edge_type: chosen} if chosen else {}
