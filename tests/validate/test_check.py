@@ -497,7 +497,7 @@ METADATA = {
         also(meta("partition_by", value=""), meta("graph_name", value=3)),
         [
             "graph_name: expected a text, found 3",
-            'partition_by: expected range, hash, modulo, random, ldg, fennel, metis, file, python or order, found ""',
+            'partition_by: expected range, hash, modulo, random, round-robin, ldg, fennel, metis, file, python or order, found ""',
         ],
     ),
     "parts": (meta("num_parts", value=3), None),
