@@ -43,7 +43,7 @@ _COMMANDS = {
     "convert": "Convert raw graph data into a store of CSC or CSR arrays.",
     "merge": "Make the store of what the workers of convert decoded.",
     "plan": "Say what a conversion will be like: sizes, memory, time.",
-    "info": "Describe a store, a chunked graph, raw files, samples or an export.",
+    "info": "Describe a store, raw files, samples or an export.",
     "validate": "Check a store against its schema and its invariants.",
     "stats": "Say what a graph is like: degrees, components, columns.",
     "ids": "Convert IDs between raw, typed, homo, part and local.",

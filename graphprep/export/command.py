@@ -250,14 +250,15 @@ def _write(graph: StoredGraph, exporter: Exporter, plan: ExportPlan, dropped: Se
     maps = [] if exporter.node_ids == "own" else graph.ids.write_maps(folder)
     record = _record(graph, exporter, plan, maps, dropped)
 
-    def write_record() -> None:
-        folder.write(RECORD_NAME, dump_json({**record, "files": sorted({*folder.names, RECORD_NAME, exporter.root_file})}))
+    def write_record(later: Sequence[str]) -> None:
+        sizes: dict[str, int | None] = {**folder.sizes, **dict.fromkeys((*later, RECORD_NAME, exporter.root_file))}
+        folder.write(RECORD_NAME, dump_json({**record, "files": dict(sorted(sizes.items()))}))
 
     if exporter.root_file != RECORD_NAME:
         folder.before_last = write_record
     exporter.export(graph, folder)
-    if RECORD_NAME not in folder.names:
-        write_record()
+    if RECORD_NAME not in folder.sizes:
+        write_record(())
     if not maps:
         return graph.notes
     return [*graph.notes, f"nodes go by typed IDs; {', '.join(maps)} {'have' if len(maps) > 1 else 'has'} the raw ones"]

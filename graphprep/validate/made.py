@@ -32,7 +32,7 @@ class MadeReport(StoreReport):
 
 
 def check_made(storage: Storage, url: str, value: Mapping[str, Any], reporter: Reporter, max_faults: int) -> MadeReport:
-    """Check samples against their manifest, sizes and hashes included, and an export's record, which names no files."""
+    """Check samples against their manifest, sizes and hashes included, and an export against its record, which has sizes."""
     begin, faults, num_bytes = time.perf_counter(), Faults(max_faults), 0
     is_samples = value["format"] == SAMPLES_FORMAT
     place = MANIFEST_NAME if is_samples else RECORD_NAME
@@ -41,22 +41,19 @@ def check_made(storage: Storage, url: str, value: Mapping[str, Any], reporter: R
         if key not in value:
             faults.add(place, f"{key} is missing")
     nodes, edges = (_counts(store, noun, place, faults) for noun in ("node", "edge"))
-    shards = value.get("shards") if is_samples else []
-    if not isinstance(shards, list):
-        faults.add(place, "shards is no list")
-        shards = []
+    files = _shards(value, faults) if is_samples else _files(value, faults)
     reporter.stage("check", total_bytes=None)
-    for number, one in enumerate(shards):
-        num_bytes += _check_shard(storage, url, one, f"{place}: shards[{number}]", faults)
+    for file in files:
+        num_bytes += _check_file(storage, url, file, place, faults)
         reporter.advance(num_bytes=num_bytes)
     if is_samples and not faults.num:
-        flows = sum(one["num_flows"] for one in shards)
+        flows = sum(one["num_flows"] for one in value["shards"])
         if flows != value.get("num_flows"):
             faults.add(place, f"the shards have {flows} flows, num_flows says {value.get('num_flows')}")
-    far = "" if is_samples else f", as far as {RECORD_NAME} tells"
-    what = f"{count(len(shards), 'shard')}, sizes and hashes" if is_samples else f"{RECORD_NAME}, which names no files to check"
+    far = "" if is_samples else ", as far as names and sizes tell"
+    what = f"{count(len(files), 'shard' if is_samples else 'file')}, {'sizes and hashes' if is_samples else 'names and sizes'}"
     took = time.perf_counter() - begin
-    return MadeReport(url, faults.num, tuple(faults.kept), nodes, edges, 0, len(shards), num_bytes, took, what, far)
+    return MadeReport(url, faults.num, tuple(faults.kept), nodes, edges, 0, len(files), num_bytes, took, what, far)
 
 
 def _counts(store: Any, noun: str, place: str, faults: Faults) -> dict[str, int]:
@@ -68,24 +65,53 @@ def _counts(store: Any, noun: str, place: str, faults: Faults) -> dict[str, int]
         return {}
 
 
-def _check_shard(storage: Storage, url: str, entry: Any, place: str, faults: Faults) -> int:
-    """Hold a file's size and hash against its entry; return its size."""
+@dataclass(frozen=True)
+class _File:
+    """A file as it ought to be; None: nobody says."""
+
+    name: str
+    num_bytes: int | None = None
+    xxh3: str | None = None
+
+
+def _shards(value: Mapping[str, Any], faults: Faults) -> list[_File]:
+    """Return the files of samples, by the manifest."""
+    shards = value.get("shards")
+    if not isinstance(shards, list):
+        faults.add(MANIFEST_NAME, "shards is no list")
+        return []
+    files = []
+    for number, one in enumerate(shards):
+        try:
+            files.append(_File(str(one["path"]), one["bytes"], one["xxh3"]))
+            _ = one["num_flows"] + 0
+        except (KeyError, TypeError) as error:
+            faults.add(f"{MANIFEST_NAME}: shards[{number}]", f"{type(error).__name__}: {error}")
+    return files
+
+
+def _files(value: Mapping[str, Any], faults: Faults) -> list[_File]:
+    """Return the files of an export, by its record."""
+    files = value.get("files")
+    if not isinstance(files, dict):
+        faults.add(RECORD_NAME, "files is no object of names and sizes")
+        return []
+    return [_File(name, num_bytes) for name, num_bytes in files.items()]
+
+
+def _check_file(storage: Storage, url: str, wanted: _File, place: str, faults: Faults) -> int:
+    """Hold a file's size and hash against what is wanted; return its size."""
+    file = storage.join(url, wanted.name)
     try:
-        name, wanted, digest, _ = entry["path"], entry["bytes"], entry["xxh3"], entry["num_flows"]
-    except (KeyError, TypeError) as error:
-        faults.add(place, f"{type(error).__name__}: {error}")
-        return 0
-    file = storage.join(url, str(name))
-    try:
-        if "/" in str(name) or not storage.exists(file):
-            faults.add(str(name), "the file is missing")
+        if ".." in wanted.name.split("/") or wanted.name.startswith("/") or not storage.exists(file):
+            faults.add(wanted.name, "the file is missing")
             return 0
         size = storage.size(file)
-        if size not in (-1, wanted):
-            faults.add(name, f"the file has {size} bytes, {MANIFEST_NAME} says {wanted}")
-        elif (found := file_digest(storage, file)) != digest:
-            faults.add(name, f"the file has xxh3 {found}, {MANIFEST_NAME} says {digest}")
+        if wanted.num_bytes is not None and size not in (-1, wanted.num_bytes):
+            faults.add(wanted.name, f"the file has {size} bytes, {place} says {wanted.num_bytes}")
+        elif wanted.xxh3 is not None and (found := file_digest(storage, file)) != wanted.xxh3:
+            faults.add(wanted.name, f"the file has xxh3 {found}, {place} says {wanted.xxh3}")
     except StorageError as error:
-        faults.add(str(name), error.message)
+        faults.add(wanted.name, error.message)
         return 0
     return max(size, 0)

@@ -15,6 +15,7 @@ from exporters.dgl_reader import read_tensors
 
 import graphprep
 from graphprep.cli.main import run
+from graphprep.exporters.plain.metis import MetisExporter
 from graphprep.model.errors import DataError, StorageError, UsageError
 from graphprep.storage.private import LocalClaim, PrivateFolder
 
@@ -200,20 +201,23 @@ def test_one_target_is_listed(capsys):
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_store_whose_export_fails_is_told(as_json, tmp_path, capsys):
+def test_a_store_whose_export_fails_is_told(as_json, tmp_path, capsys, monkeypatch):
+    def fail(*_args):
+        raise DataError("METIS takes no such rows")
+
+    monkeypatch.setattr(MetisExporter, "export", fail)
     (tmp_path / "e.txt").write_text("0 1 2.5\n1 2 1.5\n")
     args = [
         "convert",
         str(tmp_path / "e.txt"),
         str(tmp_path / "store"),
-        "--weight-col",
-        "2",
         "--export",
         "npy,metis",
+        "--drop-unsupported",
     ]
-    assert run([*args, *(["--json"] if as_json else [])]) == 2
+    assert run([*args, *(["--json"] if as_json else [])]) == 1
     stdout, stderr = capsys.readouterr()
-    assert "target 'metis' does not support all columns:\n  edge column _N:_E:_N 'weight'" in stderr
+    assert "METIS takes no such rows" in stderr
     assert f"; the store is whole, so go on with graphprep export {tmp_path}/store " in stderr
     if as_json:
         assert [one["target"] for one in json.loads(stdout)["exports"]] == ["npy"]

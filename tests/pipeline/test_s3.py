@@ -207,7 +207,11 @@ def test_what_exists_is_refused_and_replaced_on_demand(bucket, capsys):
         f"error: {store}: the output exists\n  fix: choose another name, or give --overwrite\n"
     )
     assert stored(bucket, "a/store") == before
-    bucket.put("a/store/part-00000/left-over.npy", b"x")
+    other = bucket.put("a/store/part-00000/other.npy", b"x")
+    assert run(["convert", two, store, "--format", "edges", "--overwrite"]) == 2
+    assert "did not write there: part-00000/other.npy;" in capsys.readouterr().err
+    assert stored(bucket, "a/store").items() - {("part-00000/other.npy", b"x")} == before.items()
+    bucket.fs.rm(other)
     assert run(["convert", two, store, "--format", "edges", "--overwrite"]) == 0
     after = stored(bucket, "a/store")
     assert after.keys() == before.keys()

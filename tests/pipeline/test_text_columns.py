@@ -211,7 +211,9 @@ def test_trainers_get_numbers(tmp_path):
     (tmp_path / "e.csv").write_text("src,dst,ok\n1,2,True\n2,3,False\n")
     tables = [f"--nodes=n={tmp_path / 'n.csv'}", f"--edges=n:e:n={tmp_path / 'e.csv'}"]
     assert run(["convert", str(tmp_path / "store"), *tables]) == 0
-    graphprep.export(tmp_path / "store", tmp_path / "pyg", "pyg")
+    graphprep.export(tmp_path / "store", tmp_path / "joined", "pyg")
+    assert torch.load(tmp_path / "joined/data.pt", weights_only=False)["x"].tolist() == [[20, 1, 0.5], [0, 0, 1.5], [7, 0, 2]]
+    graphprep.export(tmp_path / "store", tmp_path / "pyg", "pyg", features="w")  # the others by their names
     data = torch.load(tmp_path / "pyg/data.pt", weights_only=False)
     found = {name: data[name].tolist() for name in ("age", "age_present", "ok", "ok_present")}
     assert found == {"age": [20, 0, 7], "age_present": [True, False, True], "ok": [True, False, False],

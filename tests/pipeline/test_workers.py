@@ -146,7 +146,7 @@ def test_what_killed_ones_left_at_an_object_store_hinders_neither_workers_nor_me
         claim = {"host": socket.gethostname(), "pid": 0, "last": "metadata.json", "names": []}
         fs.pipe_file(f"{out}/.graphprep-claim", json.dumps(claim).encode())
         decode(lines, out, 2, block_bytes=8)
-        fs.pipe_file(f"{out}/part-00000/left", b"half")
+        fs.pipe_file(f"{out}/part-00000/nodes/left.npy", b"half")
     graphprep.merge(out)
     graphprep.convert(lines, tmp_path / "whole")
     path = fs._strip_protocol(out)

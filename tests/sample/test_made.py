@@ -55,7 +55,9 @@ def test_whole_ones_are_sound(made, capsys):
     assert text.startswith(f"{made}/flows: sound\n")
     assert "checked 1 shard, sizes and hashes" in text
     assert run(["validate", str(made / "pyg")]) == 0
-    assert capsys.readouterr().out.startswith(f"{made}/pyg: sound, as far as export.json tells\n")
+    text = capsys.readouterr().out
+    assert text.startswith(f"{made}/pyg: sound, as far as names and sizes tell\n")
+    assert f"checked {sum(path.is_file() for path in (made / 'pyg').rglob('*'))} files, names and sizes" in text
     assert graphprep.validate(made / "flows").sound
 
 
@@ -89,6 +91,27 @@ def test_what_is_not_whole_is_told_with_its_place(made, tmp_path, capsys):
         graphprep.info(flows)
     manifest.write_text(json.dumps({"format": "graphprep-samples"}))
     assert "error: manifest.json: store is missing" in fault()
+
+
+def test_files_of_an_export_that_are_not_whole_are_told(made, tmp_path, capsys):
+    out = tmp_path / "pyg"
+    shutil.copytree(made / "pyg", out)
+    data, record = out / "data.pt", out / "export.json"
+    good, value = data.read_bytes(), json.loads(record.read_text())
+
+    def fault():
+        assert run(["validate", str(out)]) == 1
+        return capsys.readouterr().err
+
+    data.write_bytes(good[:-1])
+    assert fault() == f"error: data.pt: the file has {len(good) - 1} bytes, export.json says {len(good)}\n"
+    data.unlink()
+    assert fault() == "error: data.pt: the file is missing\n"
+    data.write_bytes(good)
+    record.write_text(json.dumps({**value, "files": {**value["files"], "../pyg/data.pt": None}}))
+    assert fault() == "error: ../pyg/data.pt: the file is missing\n"
+    record.write_text(json.dumps({**value, "files": ["data.pt"]}))
+    assert fault() == "error: export.json: files is no object of names and sizes\n"
 
 
 def test_a_manifest_of_others_is_still_input(tmp_path, capsys):

@@ -55,7 +55,7 @@ def info(
     head: Annotated[int, of_report("Show the first N nodes and edges of each type.", metavar="N")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Describe a store, a chunked graph, raw files, samples or an export.
+    """Describe a store, raw files, samples or an export.
 
     Of raw files only the beginning is read; the flags that convert them are printed. For a folder of tables a graph config is
     printed, guessed from their names and values: graphprep info tables/ > graph.yaml
@@ -133,7 +133,7 @@ def info_text(found: GraphInfo, inputs: Sequence[str] = (), *, every: bool = Fal
         for one in types:
             lines += _type_lines(title, one) if one.name in names else []
         lines += [more_line(title, len(types) - len(names)).strip()] if len(names) < len(types) else []
-    lines += note_lines(found.notes, every=every)
+    lines += note_lines(found.notes, every=every or found.kind == "samples")
     if found.kind in ("chunked", "raw"):
         words = inputs or ([] if found.format == "tables" else [found.path])
         words = [*map(without_secrets, words), "OUT", *map(without_secrets, found.flags)]

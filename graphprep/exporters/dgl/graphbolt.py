@@ -107,6 +107,7 @@ class GraphBoltExporter:
         }
         root = yaml.safe_dump(listed, sort_keys=False, allow_unicode=True).encode()
         if self.opened_as:
+            out.tell_rest(HASHES_NAME)
             own = md5(root, usedforsecurity=False).hexdigest()
             out.write(HASHES_NAME, _hashes(self.opened_as, {**out.digests, METADATA_NAME: own}))
         out.write(METADATA_NAME, root)

@@ -89,9 +89,9 @@ def write_output(storage: Storage, url: str, pieces: Iterable[bytes | memoryview
 class FolderOutput:
     """A folder of files as a context manager: not to be seen before ``publish``, removed without it.
 
-    ``replaces`` are the files that stand there and may go, None where nothing does. ``names`` are those that were begun;
-    ``before_last`` is called, once, before ``last`` is. ``last`` is the file whose presence says that all others are there:
-    on object stores it is put after them. With ``digest``, the name of a hash of hashlib, ``digests`` has that of every
+    ``replaces`` are the files that stand there and may go, None where nothing does. ``sizes`` has the bytes of those that are
+    finished; ``before_last`` is called, once, before ``last`` is begun. ``last`` is the file whose presence says that all others
+    are there: on object stores it is put after them. With ``digest``, the name of a hash of hashlib, ``digests`` has that of every
     finished file. ``takes_over``: see ``target_for``.
     """
 
@@ -113,8 +113,8 @@ class FolderOutput:
         self._published = False
         self._replaces = replaces is not None
         self._last = last
-        self.names: set[str] = set()
-        self.before_last: Callable[[], None] | None = None
+        self.sizes: dict[str, int] = {}
+        self.before_last: Callable[[tuple[str, ...]], None] | None = None
         self._lock = threading.Lock()
         self._digest = digest
         self.digests: dict[str, str] = {}
@@ -138,16 +138,20 @@ class FolderOutput:
 
     def open(self, name: str, num_bytes: int = 0) -> FileOutput:
         """Begin a file, front to back; ``num_bytes`` is its size, where that is known."""
-        if name == self._last and self.before_last is not None:
-            call, self.before_last = self.before_last, None
-            call()
+        if name == self._last:
+            self.tell_rest()
         with plain_words(self._url):
             sink = self._target.open(name, num_bytes)
         with self._lock:
             self._sinks.add(sink)
-            self.names.add(name)
             self.num_files += 1
         return FileOutput(self, sink, name, None if self._digest is None else hashlib.new(self._digest, usedforsecurity=False))
+
+    def tell_rest(self, *names: str) -> None:
+        """Call ``before_last``, once, as only ``names`` and ``last`` are left to write."""
+        if self.before_last is not None:
+            call, self.before_last = self.before_last, None
+            call(names)
 
     def write(self, name: str, pieces: bytes | Iterable[bytes | memoryview]) -> None:
         """Write a file, whole or piece by piece."""
@@ -198,7 +202,7 @@ class FolderOutput:
                 digest.update(piece.data)
             self.digests[name] = digest.hexdigest()
         if linked:
-            self.names.add(name)
+            self.sizes[name] = twins.size
         self.num_files += linked
         self.num_linked += linked
         return linked
@@ -221,12 +225,13 @@ class FolderOutput:
         if self.on_write is not None:
             self.on_write(len(data))
 
-    def finish(self, sink: Sink, name: str, digest: str | None) -> None:
+    def finish(self, sink: Sink, name: str, num_bytes: int, digest: str | None) -> None:
         """Finish one of its files."""
         with plain_words(self._url):
             sink.commit()
         with self._lock:
             self._sinks.remove(sink)
+            self.sizes[name] = num_bytes
             if digest is not None:
                 self.digests[name] = digest
 
@@ -259,7 +264,7 @@ class FileOutput:
 
     def commit(self) -> None:
         """Finish the file."""
-        self._folder.finish(self._sink, self._name, None if self._digest is None else self._digest.hexdigest())
+        self._folder.finish(self._sink, self._name, self.num_bytes, None if self._digest is None else self._digest.hexdigest())
 
 
 def _bytes_of(piece: NDArray[Any], dtype: np.dtype[Any], name: str) -> NDArray[np.uint8]:

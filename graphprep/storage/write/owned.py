@@ -49,17 +49,12 @@ def store_files(storage: Storage, out: str) -> frozenset[str] | None:
 def export_files(storage: Storage, out: str) -> frozenset[str] | None:
     """Return the files of the export at ``out``; None where there is none, or one whose export.json does not list them."""
     value = read_json(storage, storage.join(out, RECORD_NAME))
-    return _listed(value, "files") if is_export(value) else None
+    return frozenset(value["files"]) if is_export(value) and isinstance(value.get("files"), dict) else None
 
 
 def is_export(value: object) -> bool:
     """Return whether an export.json says that it is one."""
     return isinstance(value, dict) and value.get("format") == EXPORT_FORMAT
-
-
-def _listed(value: dict[str, Any], key: str) -> frozenset[str] | None:
-    names = value.get(key)
-    return frozenset(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else None
 
 
 def find_files(storage: Storage, out: str) -> list[str]:
