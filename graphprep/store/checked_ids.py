@@ -147,5 +147,9 @@ class _CheckedNumbers(ArrayReader):
         if values.size and (values.min() < 0 or values.max() >= self._limit):
             at = int(np.argmax((values < 0) | (values >= self._limit)))
             place = display_url(self.url) + ("" if first is None else f"[{first + at}]")
-            raise DataError(f"expected an {self._what} in [0, {self._limit}), found {values[at]}", place=place, fix=FIX)
+            raise DataError(
+                f"expected a{'n' * self._what.startswith('edge')} {self._what} in [0, {self._limit}), found {values[at]}",
+                place=place,
+                fix=FIX,
+            )
         return values

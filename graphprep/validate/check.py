@@ -21,7 +21,7 @@ from graphprep.validate.faults import Fault, Faults
 from graphprep.validate.files import CheckedStore, check_files, file_needs, read_manifest, read_metadata
 from graphprep.validate.negatives import check_negatives
 from graphprep.validate.nodes import check_raw_ids, node_needs
-from graphprep.validate.order import check_order
+from graphprep.validate.order import check_agreement, check_order
 
 DEFAULT_MAX_FAULTS = 20
 _WINDOW_SHARE = 4  # of the memory limit, for the largest table held at a time
@@ -128,8 +128,11 @@ def _check_contents(
     totals = sum(metadata.num_nodes_per_type), sum(metadata.num_edges_per_type) * (len(metadata.layouts) + 1)
     ledger.begin("nodes", (*node_needs(most_nodes, window_bytes), *column_needs()), total_records=totals[0])
     for number, name in enumerate(metadata.node_types):
+        before = faults.num
         if check_order(store, number, faults, window_bytes=window_bytes):
             check_raw_ids(store, number, faults, window_bytes=window_bytes)
+        if faults.num == before:
+            check_agreement(store, number, faults)
         counted.reporter.advance(records=metadata.num_nodes_per_type[number])
         _check_type_columns(store, node_folder(name), number, faults, edges=False)
     ledger.begin("edges", (*edge_needs(most_nodes, most_edges, window_bytes), *column_needs()), total_records=totals[1])

@@ -34,10 +34,8 @@ def check_order(store: CheckedStore, node_type: int, faults: Faults, *, window_b
         if previous is not None and is_global:
             all_previous.append(previous)
         elif previous is not None:
-            is_whole = check_permutation([previous], previous.num_rows, "typed ID", faults, window_bytes, lowest=offset)
+            check_permutation([previous], previous.num_rows, "typed ID", faults, window_bytes, lowest=offset)
         has_order = raw_order is not None and check_permutation([raw_order], count, "local ID", faults, window_bytes)
-        if previous is not None and raw_order is not None and not is_global and is_whole and has_order:
-            _check_agreement(previous, raw_order, offset, faults)
         sound &= has_order
         offset += count
     if all_previous:
@@ -45,8 +43,23 @@ def check_order(store: CheckedStore, node_type: int, faults: Faults, *, window_b
     return sound
 
 
-def _check_agreement(previous: CheckedArray, raw_order: CheckedArray, offset: int, faults: Faults) -> None:
-    """Check that the nodes of a partition, ascending by raw ID, ascend by previous ID: before, that was their order."""
+def check_agreement(store: CheckedStore, node_type: int, faults: Faults) -> None:
+    """Check that the nodes of each partition, ascending by raw ID, ascend by previous ID: before, that was their order.
+
+    ``check_order`` and ``check_raw_ids`` found no fault. Nodes that are ordered across partitions are in none.
+    """
+    metadata = store.metadata
+    if metadata.node_schemas[node_type].node_order is None or metadata.partition_by == ORDERED:
+        return
+    paths, offset = NodePaths(node_folder(metadata.node_types[node_type])), 0
+    for part, count in enumerate(metadata.num_nodes_per_chunk[node_type]):
+        previous, raw_order = (store.array(part, path) for path in (paths.previous_ids, paths.raw_order))
+        if previous is not None and raw_order is not None:
+            _check_part(previous, raw_order, offset, faults)
+        offset += count
+
+
+def _check_part(previous: CheckedArray, raw_order: CheckedArray, offset: int, faults: Faults) -> None:
     for start in range(0, raw_order.num_rows, _SLICE):
         rows = raw_order.read(start, min(start + _SLICE, raw_order.num_rows))
         found, wanted = previous.take(rows), np.arange(offset + start, offset + start + rows.size)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from graphprep.model.errors import StorageError
 from graphprep.storage.spill import runs as runs_module
+from graphprep.storage.spill import segments
 from graphprep.storage.spill.runs import Runs, SpillPool
 
 DTYPES = [np.uint8, np.bool_, np.int32, np.float64, np.dtype(">i8")]
@@ -159,7 +160,7 @@ def test_a_full_disk_keeps_what_is_in_memory(tmp_path, monkeypatch):
         runs = Runs(pool, 2)
         runs.append(0, (np.arange(5),))
         spilled = pool.spilled_bytes
-        whole = Path.open
+        whole = segments.open_private
 
         class Full:
             def __init__(self, file):
@@ -178,7 +179,7 @@ def test_a_full_disk_keeps_what_is_in_memory(tmp_path, monkeypatch):
                 self.file.write(bytes(data)[:3])
                 raise OSError(errno.ENOSPC, "injected")
 
-        monkeypatch.setattr(Path, "open", lambda self, *args, **kwargs: Full(whole(self, *args, **kwargs)))
+        monkeypatch.setattr(segments, "open_private", lambda *args, **kwargs: Full(whole(*args, **kwargs)))
         with pytest.raises(StorageError) as caught:
             runs.append(1, (np.arange(7),))
         monkeypatch.undo()

@@ -89,10 +89,10 @@ def write_output(storage: Storage, url: str, pieces: Iterable[bytes | memoryview
 class FolderOutput:
     """A folder of files as a context manager: not to be seen before ``publish``, removed without it.
 
-    ``replaces`` are the files that stand there and may go, None where nothing does. ``sizes`` has the bytes of those that are
-    finished; ``before_last`` is called, once, before ``last`` is begun. ``last`` is the file whose presence says that all others
-    are there: on object stores it is put after them. With ``digest``, the name of a hash of hashlib, ``digests`` has that of every
-    finished file. ``takes_over``: see ``target_for``.
+    ``replaces`` are the files that stand there and may go, None where nothing does. ``sizes`` has the bytes of finished files,
+    and with ``digest``, the name of a hash of hashlib, ``digests`` their hashes. ``last`` is the file whose presence says that
+    all others are there: on object stores it is put after them; ``before_last`` is called, once, before it is begun.
+    ``takes_over``: see ``target_for``.
     """
 
     def __init__(
