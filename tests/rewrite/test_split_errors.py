@@ -261,7 +261,7 @@ def test_exit_codes(store, tmp_path, capsys):
     assert run(["split", str(store), str(store), "0.5/0.5", "--by", "random"]) == 2
     assert run(["split", str(store), str(tmp_path / "out"), "0.5/0.5"]) == 2
     capsys.readouterr()
-    assert run(["split", str(store), str(tmp_path / "out"), "0.5/0.5", "--by", "random", "--quiet"]) == 0
+    assert run(["split", str(store), str(tmp_path / "out"), "0.5/0.5", "--by", "random"]) == 0
     told = capsys.readouterr()
     assert "  split: node type 'user': 3 train, 0 valid, 3 test\n" in told.out
     assert told.err == ""

@@ -134,7 +134,7 @@ NOTE = "edge type {!r}: the negatives of its edges are left out: graphprep split
         (["reverse"], (FOLLOWS, BUYS)),
         (["add-reverse"], (FOLLOWS, BUYS)),
         (["to-simple"], (FOLLOWS, BUYS)),
-        (["node-subgraph", "item:@x=1.5"], (BUYS,)),
+        (["node-subgraph", "item:@x=1.5"], (FOLLOWS, BUYS)),  # users are not named: none stays
         (["filter", "item: x > 2"], (BUYS,)),
     ],
 )
