@@ -143,14 +143,13 @@ def _compare(
 ) -> tuple[list[Difference], int, GraphMetadata, int]:
     """Compare the stores; return what was found, how much there is, the metadata of that of the input, and the peak memory."""
     with contextlib.ExitStack() as stack:
-        run = StoreRun(report.store, None, options.run, reporter, stack)
-        memory = run.plan_memory()
+        run = stack.enter_context(StoreRun(report.store, None, options.run, reporter))
         other = CheckingStore(run.storage, made)
         try:
             store = run.open_store()
             for part in range(store.metadata.num_parts):
                 check_arrays(store, part)
-            room = replace(run.room(memory, other.metadata), advance=tell_nobody)
+            room = replace(run.room(other.metadata), advance=tell_nobody)
             run.ledger.begin("compare", tuple(compare_needs(room)))
             split = read_lineage(run.storage, report.store).get("split", ())
             comparison = Comparison(store, other, room, most, split)

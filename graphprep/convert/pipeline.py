@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -11,6 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphprep.context import Context
 from graphprep.convert.build.write import StoreBuilder, StoreShape, TypedEdges, TypedNodes, build_needs, publish_need
 from graphprep.convert.columns.roles import RoleFlag, match_types, owner_name
 from graphprep.convert.columns.routes import StoredColumn
@@ -27,13 +27,13 @@ from graphprep.convert.read.locate import Locator
 from graphprep.convert.read.plan import Plan, Planned, decoded_bytes, plan
 from graphprep.convert.resume import Tasks, journal_folder, tell_where_kept
 from graphprep.convert.roles.settle import complete, settle
-from graphprep.convert.run import Elsewhere, Run, begin_run, decode_settings
+from graphprep.convert.run import Elsewhere, Run, decode_settings
 from graphprep.convert.shuffle.route import Routed, Routing
 from graphprep.convert.shuffle.route_edges import route_edges, route_needs
 from graphprep.convert.units.cluster import OnCluster
 from graphprep.convert.units.folder import refuse_workers
 from graphprep.engine.budget import count_memory
-from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
+from graphprep.engine.ledger import plan_memory
 from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.options.checks import parse_error_limit
@@ -127,14 +127,10 @@ class Converted:
     ``notes`` are sentences for the user of how that went.
     """
 
+    context: Context
     url: str
     writer: StoreWriter
-    storage: Storage
-    memory: MemoryPlan
-    tmp_dir: str | None
     kernels: Kernels
-    ledger: Ledger
-    reporter: Reporter
     provenance: Callable[[], object]
     notes: list[str] = field(default_factory=list)
 
@@ -159,11 +155,10 @@ def convert(
     the command line maps to its exit codes; then nothing is left at ``out``.
     """
     options = options or ConvertOptions()
-    begin = time.perf_counter()
     tmp_dir = options.run.tmp_dir or folder_beside(out)
     with contextlib.ExitStack() as stack:
         kept = journal or journal_folder(out, tmp_dir)
-        run = stack.enter_context(begin_run(inputs, (out,), options, tmp_dir, reporter, kept if options.resume else None))
+        run = stack.enter_context(Run(inputs, (out,), options, tmp_dir, reporter, kept if options.resume else None))
         ledger, memory = run.ledger, run.memory
         outs = [out] if options.bad_records is None else [out, options.bad_records]
         refuse_overlap(run.storage, outs, {"input": inputs}, options)
@@ -196,18 +191,16 @@ def convert(
             others = prepared.tasks.elsewhere
             workers = {} if others is None else others.lineage
             lineage = {} if in_memory is not None else {"convert": {**recorded(inputs, options), **workers}}
-            return provenance(urls, run.storage, time.perf_counter() - begin, run.device.name, lineage)
+            return provenance(urls, run.storage, run.elapsed_s, run.device.name, lineage)
 
         metadata, notes = _build(run, prepared, writer, provenance_of), list[str]()
         if rewrite is not None:
-            made = Converted(
-                url, target, run.storage, memory, tmp_dir, prepared.kernels, ledger, ledger.reporter, provenance_of
-            )
+            made = Converted(run, url, target, prepared.kernels, provenance_of)
             metadata, notes = rewrite(made), made.notes
         ledger.end()
         if journal is None:
             kept.finish()
-        summary = _summary(out, run, prepared, target.num_bytes, time.perf_counter() - begin)
+        summary = _summary(out, run, prepared, target.num_bytes, run.elapsed_s)
         if rewrite is not None:
             summary = replace(summary, num_nodes=metadata.num_nodes_by_type(), num_edges=metadata.num_edges_by_type())
         return replace(summary, notes=(*(in_memory.notes if in_memory is not None else ()), *summary.notes, *notes))
@@ -231,7 +224,7 @@ def _build(run: Run, prepared: Prepared, writer: StoreWriter, provenance_of: Cal
 def check_input(inputs: Sequence[str], options: ConvertOptions | None = None, reporter: Reporter | None = None) -> InputReport:
     """Decode, index and resolve an input without writing anything; raise what ``convert`` would raise."""
     options = options or ConvertOptions()
-    with begin_run(inputs, (), options, options.run.tmp_dir, reporter) as run:
+    with Run(inputs, (), options, options.run.tmp_dir, reporter) as run:
         prepared = _prepare(run)
         run.storage.check_unchanged()
         return InputReport(
@@ -251,7 +244,7 @@ def decode_input(
     inputs: Sequence[str], options: ConvertOptions, reporter: Reporter | None = None
 ) -> Iterator[tuple[Decoded, Locator]]:
     """Decode an input that was read before, for those who look for some of its rows."""
-    with begin_run(inputs, (), options, options.run.tmp_dir, reporter) as run:
+    with Run(inputs, (), options, options.run.tmp_dir, reporter) as run:
         known = plan(run.inputs, options, run.storage, run.memory, run.ledger, (None, None))
         indexed = _index_input(Tasks(run, known, None))
         yield indexed.decoded, indexed.locator
@@ -481,7 +474,7 @@ def _partition_function(run: Run, decoded: Decoded, room: CountRules, names: tup
 def check_stated(sources: Sources, options: ConvertOptions) -> None:
     """Refuse the numbers of nodes that take more memory than ``convert`` would have. Raises what ``check_room`` raises."""
     with count_memory():
-        memory = plan_memory(options)
+        memory = plan_memory(options.run, options.block_bytes, apart=options.engine == "processes")
         check_room(sources, options, CountRules(memory.limit_bytes, memory.working_bytes, memory.task_bytes))
 
 
@@ -540,7 +533,7 @@ def _summary(out: str, run: Run, prepared: Prepared, output_bytes: int, elapsed_
         output_bytes=output_bytes,
         spilled_bytes=run.pool.spilled_bytes,
         elapsed_s=elapsed_s,
-        peak_memory_bytes=run.sampler.stop(),
+        peak_memory_bytes=run.finish(),
         stage_s=run.ledger.seconds,
         notes=_notes(prepared),
     )

@@ -5,20 +5,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
+from graphprep.context import Context
 from graphprep.convert.decoded.early_edges import EarlyRules
 from graphprep.convert.read.apart import FoundBlock, Reading
 from graphprep.convert.read.decode import DecodeSettings
 from graphprep.convert.read.plan import Plan
-from graphprep.edges.device.find import RunDevice, find_kernels
-from graphprep.engine.budget import PeakSampler, count_memory, record_bytes
-from graphprep.engine.ledger import Ledger, MemoryPlan, plan_memory
+from graphprep.edges.device.find import find_kernels
+from graphprep.engine.budget import record_bytes
+from graphprep.engine.ledger import MemoryPlan
 from graphprep.engine.local import Engine, Threads
 from graphprep.model.options.convert import ConvertOptions
-from graphprep.model.protocols import QuietReporter, Reporter
-from graphprep.storage.read.urls import Storage
+from graphprep.model.protocols import Reporter
 from graphprep.storage.spill.journal import KeptFolder
 from graphprep.storage.spill.runs import SpillPool
 
@@ -39,50 +40,42 @@ class Elsewhere(NamedTuple):
     lineage: Mapping[str, object] = MappingProxyType({})
 
 
-class Run(NamedTuple):
-    """What the stages of a run work with. ``kept`` holds what its tasks make, where that is to outlive the run."""
+class Run(Context):
+    """The context of a conversion, with its ``inputs`` and ``options``; ``outs`` are what it writes.
 
-    inputs: Sequence[str]
-    options: ConvertOptions
-    storage: Storage
-    memory: MemoryPlan
-    ledger: Ledger
-    pool: SpillPool
-    device: RunDevice
-    sampler: PeakSampler
-    kept: KeptFolder | None
-    engine: Engine
+    ``kept`` holds what its tasks make, where that is to outlive the run.
+    """
 
+    def __init__(
+        self,
+        inputs: Sequence[str],
+        outs: tuple[str, ...],
+        options: ConvertOptions,
+        tmp_dir: str | None,
+        reporter: Reporter | None,
+        kept: KeptFolder | None = None,
+    ) -> None:
+        apart = options.engine == "processes"
+        super().__init__(options.run, reporter, (*inputs, *outs), tmp_dir, block_bytes=options.block_bytes, apart=apart)
+        self.inputs = inputs
+        self.options = options
+        self.kept = kept
+        self.storage.ahead_bytes = _AHEAD_BLOCKS * self.memory.block_bytes
+        self.storage.record_bytes = record_bytes(self.memory.limit_bytes)
 
-@contextlib.contextmanager
-def begin_run(
-    inputs: Sequence[str],
-    out: tuple[str, ...],
-    options: ConvertOptions,
-    tmp_dir: str | None,
-    reporter: Reporter | None,
-    kept: KeptFolder | None = None,
-) -> Iterator[Run]:
-    """Open what a run works with, and share out the memory."""
-    with (
-        count_memory(),
-        PeakSampler() as sampler,
-        Storage(options.run.storage_options, tmp_dir) as storage,
-    ):
-        storage.load_drivers((*inputs, *out))
-        reporter = reporter or QuietReporter()
-        device = RunDevice(options.run, reporter)
-        memory = plan_memory(options)
-        ledger = Ledger(memory.limit_bytes, memory.held_bytes, reporter, sampler)
-        storage.ahead_bytes = _AHEAD_BLOCKS * memory.block_bytes
-        storage.record_bytes = record_bytes(memory.limit_bytes)
-        engine: Engine = Threads()
-        if options.engine == "processes":
-            from graphprep.engine.processes import Processes
+    @cached_property
+    def pool(self) -> SpillPool:
+        """Return the pool of the runs of rows."""
+        return self.stack.enter_context(SpillPool(self.memory.pool_bytes, self.tmp_dir if self.kept is None else self.kept))
 
-            engine = Processes(memory.threads)
-        with SpillPool(memory.pool_bytes, tmp_dir if kept is None else kept) as pool, contextlib.closing(engine):
-            yield Run(inputs, options, storage, memory, ledger, pool, device, sampler, kept, engine)
+    @cached_property
+    def engine(self) -> Engine:
+        """Return what decodes blocks: threads, or processes where that is asked for."""
+        if self.options.engine != "processes":
+            return Threads()
+        from graphprep.engine.processes import Processes
+
+        return self.stack.enter_context(contextlib.closing(Processes(self.memory.threads)))
 
 
 def decode_settings(run: Run, known: Plan, reading: Reading | None = None) -> DecodeSettings:

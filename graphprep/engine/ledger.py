@@ -33,8 +33,8 @@ from graphprep.engine.budget import (
     used_bytes,
 )
 from graphprep.model.errors import MemoryLimitError
-from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Reporter
+from graphprep.model.run_options import RunOptions
 
 WORKER_BYTES = 64 << 20  # what a worker process holds beside its task: the interpreter, NumPy, pyarrow and compiled code
 EDGE_BYTES = 64  # of an edge while its bucket is put in order: row, other end, edge ID, key, and their sorted copies
@@ -90,17 +90,18 @@ class MemoryPlan(NamedTuple):
         return Need("runs", min(most_bytes, self.pool_bytes), RUNS_WHY)
 
 
-def plan_memory(options: ConvertOptions) -> MemoryPlan:
+def plan_memory(options: RunOptions, block_bytes: int = 0, *, apart: bool = False) -> MemoryPlan:
     """Share out the memory limit: of what is left of it, 30 % is for runs, half for work in progress.
 
+    ``block_bytes`` are those of blocks of text (0: as many as fit); ``apart``: there will be a process beside each thread.
     Raises MemoryLimitError where it leaves nothing to work with.
     """
     release_scratch()  # what functions over arrays kept in this process is free, too
-    limit = memory_limit(options.run.memory_limit)
-    threads = options.run.threads or default_threads()
+    limit = memory_limit(options.memory_limit)
+    threads = options.threads or default_threads()
     bound_heap(limit)
     trim_heap()  # what an earlier run in this process left is free
-    held = used_bytes() + (threads * WORKER_BYTES if options.engine == "processes" else 0)
+    held = used_bytes() + (threads * WORKER_BYTES if apart else 0)
     room = limit - held - _KERNEL_BYTES
     if room < _LEAST_BYTES:
         raise _too_little(limit, held, room)
@@ -114,7 +115,7 @@ def plan_memory(options: ConvertOptions) -> MemoryPlan:
         cap_bytes=working // 4,
         bucket_bytes=min(_MOST_BUCKET, task),
         task_bytes=task,
-        block_bytes=options.block_bytes or max(_LEAST_BLOCK, min(_MOST_BLOCK, working // (DECODED_FACTOR * (2 * threads + 1)))),
+        block_bytes=block_bytes or max(_LEAST_BLOCK, min(_MOST_BLOCK, working // (DECODED_FACTOR * (2 * threads + 1)))),
         threads=threads,
     )
 

@@ -61,14 +61,15 @@ def export(
     """
     options = options or ExportOptions()
     with contextlib.ExitStack() as stack:
-        run = StoreRun(store, out, options.run, reporter, stack)
+        run = stack.enter_context(StoreRun(store, out, options.run, reporter))
         check_places(run.storage, store, out, options=options)
         exporter, replaces = check_target(run.storage, target, out, options)
-        memory = run.plan_memory()
         remove_leftovers(run.tmp_dir or tempfile.gettempdir())  # of a killed run, which this one might need no folder to find
         source = run.open_store()
         if options.partitions is not None:
-            refuse_parts(options.partitions, "", num_part_files(source.metadata), memory.working_bytes, run.out, run.tmp_dir)
+            refuse_parts(
+                options.partitions, "", num_part_files(source.metadata), run.memory.working_bytes, run.out, run.tmp_dir
+            )
         kept, left_out = without_columns(source.metadata, options.drop_columns)
         shapes = find_dense_shapes(source, kept, options.densify)
         kept = shapes.apply(kept)
@@ -76,7 +77,7 @@ def export(
         times = find_missing_times(source, kept, options.missing_time) if plan.hands_times else MissingTimes()
         need = replace(_need(plan, options, message_edges(exporter, source.metadata, options)), timed_edges=times.dropped)
         folder = stack.enter_context(_folder(run, exporter, options, replaces))
-        room = run.room(memory, source.metadata)
+        room = run.room(source.metadata)
         run.ledger.begin("prepare", derive_needs(room), total_bytes=sum(array_bytes(source)))
         ready = stack.enter_context(derived_store(source, need, run.storage, room, run.reporter, run.tmp_dir))
         kept, _ = without_columns(ready.metadata, options.drop_columns)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from graphprep.convert.read.decode import DecodeSettings
 from graphprep.convert.read.plan import Plan, Planned
 from graphprep.convert.read.plan import plan as look
 from graphprep.convert.resume import about_files
-from graphprep.convert.run import Run, begin_run, decode_settings
+from graphprep.convert.run import Run, decode_settings
 from graphprep.convert.units.cut import cut_input, share_of
 from graphprep.convert.units.work import check_share
 from graphprep.engine.budget import trim_heap
@@ -58,11 +57,11 @@ def plan(
     Only samples, headers and footers are read, and nothing is written. Raises what ``convert`` raises for options that do not
     fit and for what is wrong with the samples, UsageError for stdin, of which nothing can be looked at beforehand.
     """
-    options, begin = options or ConvertOptions(), time.perf_counter()
+    options = options or ConvertOptions()
     if STDIN in inputs:
         raise UsageError("stdin cannot be sampled: what is read of it is gone", place=STDIN, fix="write it to a file first")
     tmp_dir = options.run.tmp_dir or (folder_beside(out) if out is not None else None)
-    with begin_run(inputs, () if out is None else (out,), options, tmp_dir, reporter) as run:
+    with Run(inputs, () if out is None else (out,), options, tmp_dir, reporter) as run:
         if out is not None:
             check_store_place(run.storage, out.rstrip("/") or out, options.overwrite)
         known = look(run.inputs, options, run.storage, run.memory, run.ledger, (out, tmp_dir))
@@ -108,7 +107,7 @@ def plan(
             guesses=guesses(run, known.input, sizes),
             exports=plan_exports(targets, sizes, left_out),
             notes=(*_share_note(run, known, settings), *_notes(run, known.input, strata, sizes, found.warnings)),
-            elapsed_s=time.perf_counter() - begin,
+            elapsed_s=run.elapsed_s,
         )
 
 

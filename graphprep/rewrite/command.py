@@ -30,13 +30,13 @@ def reorder(store: str, out: str, options: ReorderOptions | None = None, reporte
     """
     options = options or ReorderOptions()
     with contextlib.ExitStack() as stack:
-        run = StoreRun(store, out, options.run, reporter, stack)
+        run = stack.enter_context(StoreRun(store, out, options.run, reporter))
         refuse_overlap(run.storage, [out], {"store": [store]}, options)
-        memory, source = run.plan_memory(), run.open_store()
+        source = run.open_store()
         rules = _order_rules(source.metadata, options, run)
-        compare_disk(out, run.tmp_dir, _disk_need(source, memory, rules), run.reporter)
+        compare_disk(out, run.tmp_dir, _disk_need(source, run.memory, rules), run.reporter)
         writer = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
-        room = run.room(memory, source.metadata)
+        room = run.room(source.metadata)
         step = StoreReorderer(source, writer, rules, room, run.reporter)
         run.follow(writer)
         metadata = _reorder(step, run, room)

@@ -50,19 +50,18 @@ def sample(store: str, out: str, options: SampleOptions, reporter: Reporter | No
     that the command line maps to its exit codes; then nothing is left at ``out``.
     """
     with contextlib.ExitStack() as stack:
-        run = StoreRun(store, out, replace(options.run, device="cpu"), reporter, stack)
+        run = stack.enter_context(StoreRun(store, out, replace(options.run, device="cpu"), reporter))
         if not out:
             raise UsageError("the output has no name", fix="name the folder or URL to write")
         refuse_overlap(run.storage, [out], {"store": [store]}, options)
         replaces = check_output(run.storage, out, options.overwrite, lambda: _own_files(run.storage, out), "sample")
-        memory = run.plan_memory()
         remove_leftovers(run.tmp_dir or tempfile.gettempdir())
         source = run.open_store()
         asked = plan_sample(source.metadata, options)
         folder = stack.enter_context(
             FolderOutput(run.storage, out, replaces=replaces, last=MANIFEST_NAME, takes_over=options.overwrite)
         )
-        room = run.room(memory, source.metadata)
+        room = run.room(source.metadata)
         run.ledger.begin("seeds", derive_needs(room))
         seeds = read_seeds(run.storage, source, options, room)
         check_walkers(asked.flows, seeds.types)
@@ -71,13 +70,13 @@ def sample(store: str, out: str, options: SampleOptions, reporter: Reporter | No
         narrow.metadata = asked.metadata(source.metadata)
         need = asked.need(source.metadata)
         ready = stack.enter_context(derived_store(narrow, need, run.storage, room, run.reporter, run.tmp_dir))
-        run.ledger.begin("sample", _needs(memory, room), total_records=options.epochs * seeds.nodes.size)
+        run.ledger.begin("sample", _needs(run.memory, room), total_records=options.epochs * seeds.nodes.size)
         begin = time.perf_counter()
         writer = ShardWriter(folder, asked, ready, room, options.format)
         blocks = open_blocks(asked, ready)
         parent = describe_store(source.metadata, ready, options.direction)
         rows = hold_or_stream(blocks, room)
-        for flow in grow_all(asked, rows, seeds, options, memory.working_bytes, memory.threads):
+        for flow in grow_all(asked, rows, seeds, options, run.memory.working_bytes, run.memory.threads):
             writer.add(flow)
             run.reporter.advance(records=flow.arrays.num_seeds)
         num_batches = seeds.num_batches(options.batch_size)

@@ -43,10 +43,10 @@ def stats(
     options = options or StatsOptions()
     check_seed(options)
     with contextlib.ExitStack() as stack:
-        run = StoreRun(store, None, replace(options.run, device="cpu"), reporter, stack)
+        run = stack.enter_context(StoreRun(store, None, replace(options.run, device="cpu"), reporter))
         check_plot(options, run.storage, [store])
-        memory, source = run.plan_memory(), run.open_store()
-        step = _Stages(run, source, run.room(memory, source.metadata), options)
+        source = run.open_store()
+        step = _Stages(run, source, run.room(source.metadata), options)
         degrees, nodes, components = step.degrees()
         pairs, gaps = step.pairs(), step.locality()
         step.begin("partitions")

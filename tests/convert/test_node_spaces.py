@@ -268,14 +268,14 @@ def test_spaces_of_their_own(kinds, data, method, num_parts, on_missing, starved
 
 def starve(patch):
     """Let everything be sorted and joined out of core."""
-    from graphprep.convert import run
+    from graphprep import context
 
-    original = run.plan_memory
+    original = context.plan_memory
 
-    def plan(options):
-        return original(options)._replace(pool_bytes=1, cap_bytes=1, bucket_bytes=64)
+    def plan(*given, **more):
+        return original(*given, **more)._replace(pool_bytes=1, cap_bytes=1, bucket_bytes=64)
 
-    patch.setattr(run, "plan_memory", plan)
+    patch.setattr(context, "plan_memory", plan)
 
 
 @settings(deadline=None, max_examples=40)

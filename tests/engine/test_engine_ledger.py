@@ -12,7 +12,6 @@ from graphprep.engine import ledger as module
 from graphprep.engine.budget import PeakSampler, count_memory, used_bytes
 from graphprep.engine.ledger import Ledger, Need, plan_memory
 from graphprep.model.errors import MemoryLimitError
-from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.run_options import RunOptions
 
 MIB = 1 << 20
@@ -57,20 +56,19 @@ def held(monkeypatch):
 )
 def test_what_a_limit_is_shared_into(limit, threads, pool, cap, bucket, task, block, held):
     """In MiB and KiB; of what is left beside 40 MiB and the code, 30 % are for runs and an eighth is for a sort."""
-    plan = plan_memory(ConvertOptions(run=RunOptions(memory_limit=f"{limit}MiB", threads=threads)))
+    plan = plan_memory(RunOptions(memory_limit=f"{limit}MiB", threads=threads))
     assert (plan.limit_bytes, plan.held_bytes, plan.threads) == (limit * MIB, 40 * MIB, threads)
     found = (plan.pool_bytes, plan.cap_bytes, plan.bucket_bytes, plan.task_bytes, plan.block_bytes)
     assert [num_bytes >> 10 for num_bytes in found] == [pool, cap, bucket, task, block]
 
 
 def test_blocks_of_a_given_size(held):
-    options = ConvertOptions(run=RunOptions(memory_limit="256MiB", threads=2), block_bytes=1000)
-    assert plan_memory(options).block_bytes == 1000
+    assert plan_memory(RunOptions(memory_limit="256MiB", threads=2), 1000).block_bytes == 1000
 
 
 def test_a_limit_that_tasks_too_little(held):
     with pytest.raises(MemoryLimitError) as caught:
-        plan_memory(ConvertOptions(run=RunOptions(memory_limit="127MiB")))
+        plan_memory(RunOptions(memory_limit="127MiB"))
     assert str(caught.value) == (
         "the memory limit of 127 MiB leaves 23 MiB to work with\n  fix: raise --memory-limit to 129MiB or more"
     )

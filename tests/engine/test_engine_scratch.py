@@ -9,7 +9,7 @@ import pytest
 
 from graphprep.engine import ledger as heap
 from graphprep.engine.ledger import plan_memory, release_scratch, scratch_array
-from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.run_options import RunOptions
 
 
 @pytest.fixture(autouse=True)
@@ -68,5 +68,5 @@ def test_a_run_gets_back_what_is_kept():
     with scratch_array(10_000, np.uint64):
         pass
     assert heap._kept or not hasattr(mmap, "MADV_FREE")
-    plan_memory(ConvertOptions())
+    plan_memory(RunOptions())
     assert not heap._kept

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from graphprep import context
 from graphprep.convert import pipeline
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.run_options import RunOptions
@@ -103,13 +104,13 @@ _LIMITS = [(1, 1, 1 << 12), (9_000, 1, 1 << 12), (9_000, 1 << 30, 1 << 16), (1 <
 @pytest.mark.parametrize("threads", [1, 2, 4])
 @pytest.mark.parametrize(("partition_by", "layout", "edge_ids"), [("range", "csc", True), ("hash", "both", True)], ids=str)
 def test_columns_are_those_of_the_input(graph, tmp_path, monkeypatch, limits, threads, partition_by, layout, edge_ids):
-    plan_memory = pipeline.plan_memory
+    plan_memory = context.plan_memory
 
-    def limited(options):
+    def limited(*given, **more):
         cap, pool, bucket = limits
-        return plan_memory(options)._replace(cap_bytes=cap, pool_bytes=pool, bucket_bytes=bucket, block_bytes=4096)
+        return plan_memory(*given, **more)._replace(cap_bytes=cap, pool_bytes=pool, bucket_bytes=bucket, block_bytes=4096)
 
-    monkeypatch.setattr(pipeline, "plan_memory", limited)
+    monkeypatch.setattr(context, "plan_memory", limited)
     out = tmp_path / "out"
     run = RunOptions(threads=threads)
     options = ConvertOptions(partitions=3, partition_by=partition_by, layout=layout, edge_ids=edge_ids, run=run)

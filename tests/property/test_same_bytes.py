@@ -17,6 +17,7 @@ from golden.golden_cases import Case, load_cases, read_store
 from reference.build import build_reference, file_bytes
 from reference.readers import read_graph
 
+from graphprep import context
 from graphprep.convert import pipeline
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.run_options import RunOptions
@@ -61,11 +62,11 @@ def test_threads_and_blocks(name, tmp_path):
 @pytest.fixture
 def starve(monkeypatch):
     """Leave the stages next to no memory, so that every run spills and a few nodes are a bucket."""
-    plan_memory = pipeline.plan_memory
+    plan_memory = context.plan_memory
 
     def starve_to(pool_bytes: int, cap_bytes: int, bucket_bytes: int) -> None:
         sizes = {"pool_bytes": pool_bytes, "cap_bytes": cap_bytes, "bucket_bytes": bucket_bytes, "task_bytes": bucket_bytes}
-        monkeypatch.setattr(pipeline, "plan_memory", lambda options: plan_memory(options)._replace(**sizes))
+        monkeypatch.setattr(context, "plan_memory", lambda *given, **more: plan_memory(*given, **more)._replace(**sizes))
 
     return starve_to
 

@@ -22,9 +22,9 @@ stats = pytest.importorskip("scipy.stats", reason="SciPy is not installed")
 def draw(store, parts, rule, *, seed=0, run=None):
     """Return the columns of the only edge type by role, lists by edge ID, and how many draws had no candidate; so are ``parts``."""
     with contextlib.ExitStack() as stack:
-        at_work = StoreRun(str(store), None, run or RunOptions(), None, stack)
-        memory, source = at_work.plan_memory(), at_work.open_store()
-        room = at_work.room(memory, source.metadata)
+        at_work = stack.enter_context(StoreRun(str(store), None, run or RunOptions(), None))
+        source = at_work.open_store()
+        room = at_work.room(source.metadata)
         at_work.ledger.begin("negatives", tuple(room.needs()))
         by_id = read_edges(source, 0, room, with_rows=True).rows
         by_row = np.zeros(len(parts), np.int8)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -11,7 +10,7 @@ from graphprep.convert.read.apart import Reading
 from graphprep.convert.read.decode import decode_needs
 from graphprep.convert.read.plan import decoded_bytes, plan
 from graphprep.convert.resume import about_run
-from graphprep.convert.run import begin_run, decode_settings
+from graphprep.convert.run import Run, decode_settings
 from graphprep.convert.units.cut import Unit, cut_input, share_of
 from graphprep.convert.units.folder import SharedRun, UnitFolder
 from graphprep.model.errors import UsageError
@@ -82,11 +81,10 @@ def work(
 
     Raises UsageError where workers of another run, or with other options, have the output, and what decoding raises.
     """
-    begin = time.perf_counter()
     if hide_secrets(list(inputs)) != list(inputs):
         raise UsageError("an input has a secret in its URL, which would be written to a file", fix="give it in the environment")
     with (
-        begin_run(inputs, (out,), options, options.run.tmp_dir, reporter) as run,
+        Run(inputs, (out,), options, options.run.tmp_dir, reporter) as run,
         UnitFolder(run.storage, out) as folder,
     ):
         known = plan(inputs, options, run.storage, run.memory, run.ledger, (None, None))
@@ -111,7 +109,6 @@ def work(
             written_bytes += segment.num_bytes
             run.ledger.reporter.advance(num_bytes=unit.num_bytes)
         run.storage.check_unchanged()
-        run.ledger.end()
         missing = missing_workers(cut.units, folder.done(shared), share.count)
         return ConvertSummary(
             out=out,
@@ -122,8 +119,8 @@ def work(
             num_parts=0,
             input_bytes=num_bytes,
             output_bytes=written_bytes,
-            elapsed_s=time.perf_counter() - begin,
-            peak_memory_bytes=run.sampler.stop(),
+            elapsed_s=run.elapsed_s,
+            peak_memory_bytes=run.finish(),
             stage_s=run.ledger.seconds,
             notes=_notes(share, len(units), len(units) - len(left), missing, out),
         )

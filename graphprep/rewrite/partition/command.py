@@ -49,10 +49,10 @@ def partition(
     claimed already.
     """
     with contextlib.ExitStack() as stack:
-        run = StoreRun(store, out, options.run, reporter, stack)
+        run = stack.enter_context(StoreRun(store, out, options.run, reporter))
         refuse_overlap(run.storage, [out], {"store": [store]}, options)
         check_partition_method(options.by, run.storage, "--by")
-        memory, source = run.plan_memory(), run.open_store()
+        source = run.open_store()
         sizes = array_bytes(source)
         target: StoreWriter | FolderOutput
         if options.assignment_only:
@@ -65,10 +65,10 @@ def partition(
         if writer is None:
             stack.enter_context(target)
         run.follow(target)
-        step = _Partitioning(run, source, run.room(memory, source.metadata), origin)
+        step = _Partitioning(run, source, run.room(source.metadata), origin)
         method = find_method(source.metadata, run.storage, options)
         place = display_url(options.by) if options.partitions is None and method.method == "file" else ""
-        refuse_parts(method.num_parts, place, num_part_files(source.metadata), memory.working_bytes, out, run.tmp_dir)
+        refuse_parts(method.num_parts, place, num_part_files(source.metadata), run.memory.working_bytes, out, run.tmp_dir)
         assignment = step.assign(method)
         report = step.report(assignment, options.halo_hops)
         made = source.metadata

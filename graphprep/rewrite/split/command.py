@@ -28,16 +28,16 @@ def split(
     """
     options = options or SplitOptions()
     with contextlib.ExitStack() as stack:
-        run = StoreRun(store, out, options.run, reporter, stack)
+        run = stack.enter_context(StoreRun(store, out, options.run, reporter))
         refuse_overlap(run.storage, [out], {"store": [store]}, options)
-        memory, source = run.plan_memory(), run.open_store()
+        source = run.open_store()
         rules, drawn = read_rules(source.metadata, shares, options), dict[str, Negatives]()
         compare_disk(out, run.tmp_dir, DiskNeed(0, sum(array_bytes(source))), run.reporter)
         writer = stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
         run.follow(writer)
         for part in range(source.metadata.num_parts):
             check_arrays(source, part)
-        room = run.room(memory, source.metadata)
+        room = run.room(source.metadata)
         needs = tuple(room.needs())
         run.ledger.begin("reverses", needs)
         rules = with_reverses(source, rules, options, room)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphprep.context import Context
 from graphprep.edges.moves import Workspace
-from graphprep.engine.ledger import Ledger
 from graphprep.model.errors import UsageError
 from graphprep.model.metadata import METADATA_NAME, GraphMetadata
 from graphprep.model.options.transform import TransformOptions, TransformSummary
@@ -27,7 +27,6 @@ from graphprep.rewrite.transform.write import PARENT, RecipeWriter
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.arrays import StoreReader
-from graphprep.storage.read.urls import Storage
 from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.outputs import FolderOutput
 from graphprep.storage.write.places import lies_in, refuse_overlap
@@ -62,16 +61,16 @@ def transform(
     operations = parse_operations(words)
     names = read_names(operations, options.as_, options.into)
     with contextlib.ExitStack() as stack:
-        run = StoreRun(store, out, options.run, reporter, stack)
+        run = stack.enter_context(StoreRun(store, out, options.run, reporter))
         outs = [out] if options.maps is None else [out, options.maps]
         if options.maps is not None:
             _check_maps(options.maps, store, out)
         refuse_overlap(run.storage, outs, {"store": [store]}, options, words)
-        memory, source = run.plan_memory(), run.open_store()
+        source = run.open_store()
         compare_disk(out, run.tmp_dir, _disk_need(source), run.reporter)
         writer = writer or stack.enter_context(StoreWriter(run.storage, out, options.overwrite))
         maps = None if options.maps is None else stack.enter_context(_open_maps(run, options.maps))
-        room = run.room(memory, source.metadata)
+        room = run.room(source.metadata)
         done = [" ".join([name, *arguments]) for name, arguments in operations]
 
         def provenance() -> object:
@@ -79,18 +78,7 @@ def transform(
                 return {**run.provenance(()), "inputs": origin}
             return run.provenance([run.storage.join(store, METADATA_NAME)], operations=done)
 
-        chain = _Chain(
-            run.storage,
-            source,
-            room,
-            options,
-            _Folder(stack, out, run.tmp_dir),
-            run.ledger,
-            run.reporter,
-            provenance,
-            run.check_source,
-            names,
-        )
+        chain = _Chain(run, source, room, options, out, provenance, run.check_source, names)
         metadata = chain.run(operations, writer)
         if maps is not None and chain.maps is not None:
             chain.maps.write(maps)
@@ -122,17 +110,16 @@ def _open_maps(run: StoreRun, url: str) -> FolderOutput:
 class _Folder:
     """Where the stores between two operations lie, and the last one."""
 
-    stack: contextlib.ExitStack
+    context: Context
     out: str
-    tmp_dir: str | None
     _made: PrivateFolder | None = None
     _count: int = 0
 
     def next(self) -> str:
         """Return the path of the next store."""
         if self._made is None:
-            self._made = PrivateFolder(self.tmp_dir)
-            self.stack.callback(self._made.remove)
+            self._made = PrivateFolder(self.context.tmp_dir)
+            self.context.stack.callback(self._made.remove)
         self._count += 1
         return str(Path(self._made.make()) / f"store-{self._count}")
 
@@ -142,26 +129,22 @@ class _Chain:
 
     def __init__(
         self,
-        storage: Storage,
+        context: Context,
         store: StoreReader,
         room: Workspace,
         options: TransformOptions,
-        folder: _Folder,
-        ledger: Ledger,
-        reporter: Reporter,
+        out: str,
         provenance: Callable[[], object],
         check_source: Callable[[], None] | None = None,
         names: MadeNames | None = None,
     ) -> None:
         self._check_source = check_source
         self._names = names or MadeNames()
-        self._storage = storage
+        self._storage, self._ledger, self._reporter = context.storage, context.ledger, context.reporter
         self._store = store
         self._room = room
         self._options = options
-        self._folder = folder
-        self._ledger = ledger
-        self._reporter = reporter
+        self._folder = _Folder(context, out)
         self._provenance = provenance
         self._parents = Parents.at_first(store.metadata)
         self._has_parents = self._with_parents = False  # whether some operation may drop nodes; whether one did
@@ -197,7 +180,7 @@ class _Chain:
                         self._names,
                         self._options.into,
                         self._options.other_types == "keep",
-                        (self._folder.out, self._folder.tmp_dir),
+                        (self._folder.out, self._folder.context.tmp_dir),
                     )
                     recipe = OPERATIONS[name].apply(step, arguments)
                     self.notes += step.notes
@@ -258,14 +241,11 @@ def _about_bytes(store: StoreReader, recipe: Recipe) -> tuple[int | None, int | 
 
 def rewrite_converted(operations: Sequence[str], made: Converted) -> GraphMetadata:
     """Write to its place what operations, in order, make of a store that was just converted."""
-    with contextlib.ExitStack() as stack:
-        room = room_for(made.memory, made.tmp_dir, stack, made.kernels)
-        store = CheckingStore(made.storage, made.url)
-        folder = _Folder(stack, made.url, made.tmp_dir)
-        chain = _Chain(made.storage, store, room, TransformOptions(), folder, made.ledger, made.reporter, made.provenance)
-        metadata = chain.run(parse_operations(operations), made.writer)
-        made.notes.extend(chain.notes)
-        return metadata
+    store, room = CheckingStore(made.context.storage, made.url), room_for(made.context, made.kernels)
+    chain = _Chain(made.context, store, room, TransformOptions(), made.url, made.provenance)
+    metadata = chain.run(parse_operations(operations), made.writer)
+    made.notes.extend(chain.notes)
+    return metadata
 
 
 def _is_seen(operation: Operation, recipe: Recipe, whole: Recipe, metadata: GraphMetadata) -> bool:

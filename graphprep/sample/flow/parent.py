@@ -27,14 +27,13 @@ from graphprep.storage.faults import display_url
 def ready_store(graph: Graph, asked: SampleAsked, options: RunOptions) -> Iterator[tuple[DerivedStore, MemoryPlan]]:
     """Yield a loaded store with the layouts that are drawn from, and how its memory is shared out."""
     with contextlib.ExitStack() as stack:
-        run = StoreRun(graph.url, None, replace(options, device="cpu"), None, stack)
-        memory = run.plan_memory()
-        room = run.room(memory, graph.metadata)
+        run = stack.enter_context(StoreRun(graph.url, None, replace(options, device="cpu"), None))
+        room = run.room(graph.metadata)
         run.ledger.begin("prepare", derive_needs(room))
         narrow = copy.copy(graph.reader)
         narrow.metadata = asked.metadata(graph.metadata)
         need = asked.need(graph.metadata)
-        yield stack.enter_context(derived_store(narrow, need, run.storage, room, QuietReporter(), run.tmp_dir)), memory
+        yield stack.enter_context(derived_store(narrow, need, run.storage, room, QuietReporter(), run.tmp_dir)), run.memory
         run.finish()
 
 
