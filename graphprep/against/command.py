@@ -10,15 +10,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from graphprep.against.compare import Comparison, Difference, InputRow, LostEdgesError, compare_needs
 from graphprep.against.places import find_places
 from graphprep.against.report import AgainstReport
 from graphprep.convert import pipeline
 from graphprep.edges.moves import tell_nobody
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, GraphprepError, UsageError
 from graphprep.model.metadata import PROVENANCE_NAME, GraphMetadata
+from graphprep.model.options.checks import checked
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
 from graphprep.model.options.recorded import options_of
 from graphprep.model.protocols import Reporter
@@ -88,11 +89,11 @@ def _reading(storage: Storage, store: str, inputs: Sequence[str], given: Convert
         )
     recorded = lineage.get("convert", {})
     if len(urls) == 1 and urls[0].rstrip("/").rpartition("/")[2] == PROVENANCE_NAME:
-        recorded = _told(storage, urls[0])
+        place, recorded = urls[0], _told(storage, urls[0])
         urls = list(recorded["inputs"])
-        options = options_of(recorded["options"])
+        options = _options_told(recorded, place)
     else:
-        options = replace(options_of(recorded.get("options", {})), graph=None)
+        options = replace(_options_told(recorded, storage.join(store, PROVENANCE_NAME)), graph=None)
     default = ConvertOptions()
     changes = {
         field.name: getattr(given, field.name)
@@ -129,13 +130,26 @@ def _told(storage: Storage, url: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         recorded = None
     inputs = recorded.get("inputs") if isinstance(recorded, dict) else None
-    if not (isinstance(inputs, list) and all(isinstance(url, str) and url for url in inputs)):
+    if not (isinstance(inputs, list) and all(isinstance(url, str) and url and "\0" not in url for url in inputs)):
         raise DataError(
             "no input is recorded here that could be read again",
             place=display_url(url),
             fix="name the input itself, and the options with which it was converted",
         )
-    return {**recorded, "options": recorded.get("options", {})}
+    return cast("Mapping[str, Any]", recorded)
+
+
+def _options_told(recorded: Mapping[str, Any], url: str) -> ConvertOptions:
+    """Return the options that a provenance.json records. Raises DataError where they are none."""
+    try:
+        return checked(options_of(recorded.get("options", {})))
+    except (GraphprepError, AttributeError, TypeError, ValueError) as error:
+        why = error.message if isinstance(error, GraphprepError) else "they are of another form than graphprep writes"
+        raise DataError(
+            f"the options that are recorded here cannot be taken: {why}",
+            place=display_url(url),
+            fix=f"copy {PROVENANCE_NAME} again, or remove it from the store, and give the options of convert yourself",
+        ) from None
 
 
 def _compare(

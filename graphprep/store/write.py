@@ -227,7 +227,15 @@ def read_lineage(storage: Storage, store: str) -> dict[str, Any]:
         told = json.loads(storage.read_bytes(url)) if storage.exists(url) else {}
     except ValueError:
         return {}
-    return {key: told[key] for key in _LINEAGE if key in told} if isinstance(told, dict) else {}
+    found = {key: told[key] for key in _LINEAGE if key in told} if isinstance(told, dict) else {}
+    return {key: value for key, value in found.items() if _is_lineage(key, value)}
+
+
+def _is_lineage(key: str, value: Any) -> bool:
+    """Return whether a value is of the form that we write: what a user changed in the file says nothing."""
+    if key == "convert":
+        return isinstance(value, dict)
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
 
 
 def _without_secrets(arguments: Sequence[str]) -> list[str]:

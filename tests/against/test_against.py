@@ -291,6 +291,27 @@ def test_tables_in_memory_are_not_recorded(here):
         graphprep.validate("memory", against="memory/provenance.json")
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("key", ["convert", "operations", "split", "options", "decoder_options", "undirected", "format", 0])
+def test_records_of_another_form_end_with_words(here, capsys, key):
+    """Whatever stands in provenance.json, of the store or beside it: no command fails with a mistake of ours."""
+    Path("a.txt").write_text("0 1\n1 2\n")
+    assert run(["convert", "a.txt", "told", "--quiet"]) == 0
+    path = Path("told/provenance.json")
+    written = path.read_text()
+    for value in (7, None, [["x"]], {"a": 7}, "\0"):
+        told = json.loads(written)
+        options = told["convert"]["options"]
+        where = told if key in told or key in ("operations", "split") else options
+        where = {"options": told["convert"], 0: told["convert"]["inputs"]}.get(key, where)
+        where[key] = value
+        path.write_text(json.dumps(told))
+        for words in (["validate", "told", "--against", str(path)], ["validate", "told", "--against", "a.txt"]):
+            assert run(words) in (0, 1, 2, 3), (value, capsys.readouterr().err)
+        assert run(["transform", "told", "turned", "reverse", "--overwrite"]) == 0
+    assert "Traceback" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("is_sound", [True, False])
 def test_edges_that_the_temporary_store_lost_are_no_fault_of_the_store(here, monkeypatch, is_sound):
     convert = pipeline.convert

@@ -210,6 +210,11 @@ def test_import_graphprep_loads_nothing_and_knows_its_names():
             "  fix: leave it out: edges are stored as they are given; convert --undirected adds the reverse of each\n",
         ),
         (["convert", "a", "b", "--fromat", "tsv"], "error: no such option: --fromat\n  fix: did you mean --format?\n"),
+        (
+            ["partition", "a", "b", "--partition-by", "hash"],
+            "error: no such option: --partition-by\n  fix: did you mean --by?\n",
+        ),
+        (["convert", "a", "b", "--by", "hash"], "error: no such option: --by\n  fix: did you mean --partition-by?\n"),
         (["convert", "a", "b", "--sep", ","], "error: no such option: --sep\n  fix: did you mean --delimiter?\n"),
         (
             ["convert", "a", "--output", "b"],

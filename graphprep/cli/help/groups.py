@@ -106,13 +106,15 @@ def _words(kind: Any) -> tuple[Any, ...]:
     return ()
 
 
-# What options of other tools are called here.
+# What options of other tools, and of other commands, are called here.
 _ELSEWHERE = {
+    "--by": "--partition-by",
     "--force": "--overwrite",
     "--jobs": "--threads",
     "--num-parts": "--partitions",
     "--num-partitions": "--partitions",
     "--num-workers": "--threads",
+    "--partition-by": "--by",
     "--sep": "--delimiter",
     "--separator": "--delimiter",
     "--workers": "--threads",

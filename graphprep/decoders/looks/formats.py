@@ -451,6 +451,11 @@ FOREIGN_LOOKS: tuple[tuple[str, re.Pattern[bytes], Foreign | Callable[[SniffedFi
     ("", _DIMACS, _tell_dimacs),
     ("", _GML, Foreign("a GML file", _IN_PYTHON.format("read_gml(FILE)") + _IGRAPH.format("Read_GML"))),
     ("", _PAJEK, Foreign("a Pajek file", _IN_PYTHON.format("read_pajek(FILE)") + _IGRAPH.format("Read_Pajek"))),
+    (
+        ".properties",
+        re.compile(rb"(?m)^graph\.\S+\.vertex-file\s*="),
+        Foreign("the properties of a graph of LDBC Graphalytics", "name the folder that it lies in, and the flags are told"),
+    ),
     ("", _MARKDOWN, Foreign("a table as Markdown has it", "write the cells of a row with tabs between them, without a border")),
 )
 

@@ -76,6 +76,7 @@ def kind_of(storage: InputStorage, url: str, table: TableConfig) -> FileKind:
     elif head.startswith(_ARROW_MAGICS):
         found = "arrow"
     elif head.startswith(_ARRAY_MAGICS) or head[: len(_MATRIX_MARKET)].lower() == _MATRIX_MARKET or table.format == "metis":
+        refuse_binary(display_url(url), head)
         found = "arrays"
     elif head.startswith(_FEATHER_MAGIC):
         raise DataError(

@@ -91,7 +91,6 @@ def symmetrize(
         if src != dst:
             raise UsageError(
                 f"edges of type {edge_type_text(edges.edge_type)!r} lead from one node type to another",
-                place="symmetrize",
                 fix="use graphprep transform with add-reverse, which adds a type of their reverses",
             )
         both.append(_with_reverses(edges, room.scratch))
