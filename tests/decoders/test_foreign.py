@@ -14,7 +14,7 @@ import networkx as nx
 import pytest
 
 import graphprep
-from graphprep.decoders.looks.text_head import find_data_dict
+from graphprep.decoders.looks.text_head import find_data_dict, guess_header
 from graphprep.decoders.registry import sniff, tell_foreign
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.protocols import SniffedFile
@@ -176,6 +176,14 @@ def test_any_file_is_told_at_once(head):
 def test_a_long_line_of_dictionaries_is_told_at_once():
     began = time.process_time()
     assert find_data_dict(b'x, {"a": 1}' * 20_000 + b"]") == -1
+    assert time.process_time() - began < 2
+
+
+def test_the_header_of_many_columns_is_told_at_once():
+    names = [f"{'ab'[at % 2] * 3}{at}" for at in range(6_000)]
+    records = [names, *([str(at % 97 + row) for at in range(6_000)] for row in range(3))]
+    began = time.process_time()
+    assert guess_header(records, if_open=True, ends=range(6_000)).is_header
     assert time.process_time() - began < 2
 
 

@@ -498,12 +498,12 @@ def guess_header(records: Sequence[Sequence[str]], *, if_open: bool, ends: Colle
     if _name_ends(first):
         return HeaderGuess(True)
     keys = [at for at, field in enumerate(first) if _is_key(field) and (if_open or field.strip(" \t").lower() != "id")]
-    if keys and not any(_recurs(first[at], _column(later, at)) for at in keys):
+    if keys and not any(_recurs(first[at], *_spelled(_column(later, at))) for at in keys):
         return HeaderGuess(True)
     is_likely = _are_likely(_plain(first)) or any(map(_is_key, first))
+    of_ends = _spelled({cell for at in ends for cell in _column(later, at)})
     for at, field in enumerate(first):
-        places = set(ends) if at in ends else {at}
-        if _recurs(field, {cell for place in places for cell in _column(later, place)}):
+        if _recurs(field, *(of_ends if at in ends else _spelled(_column(later, at)))):
             return HeaderGuess(False, is_sure=not (is_likely or changes))
     if is_likely or changes:
         return HeaderGuess(True, is_sure=is_likely and changes)
@@ -532,9 +532,14 @@ def _changes(field: str, cells: Sequence[str]) -> bool:
     return bool(given) and all(map(_NUMBER_LIKE.match, given))
 
 
-def _recurs(field: str, cells: Collection[str]) -> bool:
+def _spelled(cells: Collection[str]) -> tuple[Collection[str], set[str]]:
+    """Return cells, and how they are spelled but for their digits."""
+    return cells, {re.sub("[0-9]+", "#", cell) for cell in cells}
+
+
+def _recurs(field: str, cells: Collection[str], spellings: set[str]) -> bool:
     """Return whether a field is among later cells, or one with digits is spelled like one of them but for the digits."""
     if field in cells:
         return bool(field)
     mask = re.sub("[0-9]+", "#", field)
-    return mask != field and mask in {re.sub("[0-9]+", "#", cell) for cell in cells}
+    return mask != field and mask in spellings
