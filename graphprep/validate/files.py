@@ -18,7 +18,7 @@ from graphprep.engine.local import map_ordered
 from graphprep.model.errors import DataError, GraphprepError, StorageError
 from graphprep.model.metadata import MANIFEST_NAME, METADATA_NAME, ArrayEntry, GraphMetadata, Manifest, part_name
 from graphprep.model.schema import NEGATIVE_ROLES, ColumnSchema, EdgeTypeSchema, edge_type_text
-from graphprep.storage.read.arrays import HASH_BYTES, ArrayReader, file_digest
+from graphprep.storage.read.arrays import HASH_BYTES, ArrayReader, file_digest, parse_metadata
 from graphprep.storage.read.npy import MAX_HEADER_BYTES, parse_npy_header
 from graphprep.storage.read.schemas import find_json_errors, parse_json
 from graphprep.storage.read.urls import Storage
@@ -92,7 +92,7 @@ def file_needs(threads: int) -> Iterator[Need]:
 def read_metadata(storage: Storage, url: str, faults: Faults) -> GraphMetadata | None:
     """Read and check metadata.json; None where it is so wrong that nothing else can be checked."""
     try:
-        value = parse_json(storage.read_bytes(storage.join(url, METADATA_NAME)), METADATA_NAME)
+        value = parse_metadata(storage.read_bytes(storage.join(url, METADATA_NAME)), METADATA_NAME)
     except DataError as error:
         faults.add(error.place, error.message)
         return None

@@ -133,12 +133,13 @@ def test_a_watermark_beyond_64_bits(tmp_path, capsys):
     assert "--watermark must be a whole number of 64 bits" in capsys.readouterr().err
 
 
-def test_an_endless_name_of_a_graph_is_told_at_once(whole, tmp_path, capsys):
+@pytest.mark.parametrize("command", ["info", "validate", "stats"])
+def test_an_endless_name_of_a_graph_is_told_at_once(whole, tmp_path, capsys, command):
     _tamper(whole, tmp_path / "store", "nodes/user/raw_order.npy", lambda values: values)
     metadata = tmp_path / "store/metadata.json"
     value = json.loads(metadata.read_text())
     metadata.write_text(json.dumps({**value, "graph_name": "x" * (20 << 20)}))
-    assert run(["info", str(tmp_path / "store")]) == 1
+    assert run([command, str(tmp_path / "store")]) == 1
     said = capsys.readouterr().err
     assert "graph_name: expected a name of at most 4,096 bytes" in said
     assert len(said) < 1000

@@ -477,17 +477,24 @@ def _where(storage: Storage, url: str) -> str:
     return f"convert the graph again; {METADATA_NAME} is written last"
 
 
+def parse_metadata(data: bytes, place: str) -> Any:
+    """Parse metadata.json, as strict JSON. Raises DataError, also where the name of the graph alone is endless."""
+    from graphprep.storage.read.schemas import parse_json
+
+    if len(data) > _LARGE_BYTES and not _SHORT_NAME.search(data):
+        raise DataError("expected a name of at most 4,096 bytes", place=f"{place}: graph_name")
+    return parse_json(data, place)
+
+
 def read_metadata(data: bytes, place: str) -> GraphMetadata:
     """Read metadata.json: strict JSON, held against its schema, and its lists against each other.
 
     Raises DataError ``place: key.path[3]: …``.
     """
-    from graphprep.storage.read.schemas import check_json, parse_json
+    from graphprep.storage.read.schemas import check_json
 
     with _repeated():
-        if len(data) > _LARGE_BYTES and not _SHORT_NAME.search(data):
-            raise DataError("expected a name of at most 4,096 bytes", place=f"{place}: graph_name")
-        value = parse_json(data, place)
+        value = parse_metadata(data, place)
         if isinstance(value, dict) and value.get("format", STORE_FORMAT) != STORE_FORMAT:
             raise DataError("not the metadata of a store", place=place, fix="name a folder that graphprep convert wrote")
         check_json(value, "metadata", place)
