@@ -12,7 +12,8 @@ from decoders.chunked_graphs import CSV, NPY, PARQUET, edges_of, error_of, featu
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graphprep.model.errors import GraphprepError
+import graphprep
+from graphprep.model.errors import DataError, GraphprepError
 
 FIX_COUNTS = "\n  fix: correct the counts in the metadata, or the file"
 FIX_IDS = "\n  fix: write ids as decimal digits, without a header line, and set format.delimiter in the metadata"
@@ -255,6 +256,25 @@ def test_counts_of_binary_files(tmp_path):
     shop(tmp_path, num_edges_per_type=None, edge_data=edge_data)
     assert error_of(tmp_path) == (
         f"age.npy: 2 rows, but metadata.json: edge_data.user:buys:item.x (its files) says 1{FIX_COUNTS}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"num_edges_per_type": [3]}, "buys.csv: 2 rows, but 3 were promised (metadata.json: num_edges_per_type[0])"),
+        (
+            {"num_edges_per_type": None, "num_edges_per_chunk": [[1]]},
+            "buys.csv: 2 rows, but 1 were promised (metadata.json: num_edges_per_chunk[0][0])",
+        ),
+    ],
+)
+def test_counts_of_text_files(tmp_path, changes, says):
+    shop(tmp_path / "in", **changes)
+    with pytest.raises(DataError) as caught:
+        graphprep.convert(tmp_path / "in", tmp_path / "out")
+    assert str(caught.value).replace(f"{tmp_path}/in/", "") == (
+        f"{says}\n  fix: correct the counts in the metadata, or supply the missing rows"
     )
 
 
