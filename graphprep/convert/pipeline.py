@@ -197,6 +197,7 @@ def convert(
         if rewrite is not None:
             made = Converted(run, url, target, prepared.kernels, provenance_of)
             metadata, notes = rewrite(made), made.notes
+        notes = [*notes, *_tell_renumbered(target.replaced, metadata)]
         ledger.end()
         if journal is None:
             kept.finish()
@@ -500,6 +501,30 @@ def _notes(prepared: Prepared) -> tuple[str, ...]:
             if own:
                 doubts.append(f"node type {node.name!r} has {columns}, but no edge begins or ends in it")
     return (*doubts, *notes, *prepared.role_notes)
+
+
+def _tell_renumbered(replaced: Mapping[str, Any] | None, made: GraphMetadata) -> Iterator[str]:
+    """Say of which node types raw IDs may have other typed IDs than in the store that was replaced: its graph was another."""
+    from graphprep.model.metadata import GraphMetadata
+
+    try:
+        before = made if replaced is None else GraphMetadata.from_json(dict(replaced))
+    except (KeyError, TypeError, ValueError, AttributeError):  # it was no sound store
+        return
+    edges = [set(zip(one.edge_types, [schema.checksum for schema in one.edge_schemas], strict=True)) for one in (before, made)]
+    touched = {end for edge_type, _ in edges[0] ^ edges[1] for end in edge_type[::2]}
+    nodes = [
+        dict(zip(one.node_types, zip(one.num_nodes_per_chunk, one.node_schemas, strict=True), strict=True))
+        for one in (before, made)
+    ]
+    for name, (parts, schema) in nodes[1].items():
+        old_parts, old_schema = nodes[0].get(name, (parts, schema))
+        has_raw = {schema.raw_ids, old_schema.raw_ids} != {"identity"}
+        if name in nodes[0] and has_raw and (name in touched or list(old_parts) != list(parts)):
+            yield (
+                f"node type {name!r}: a raw ID may have another typed ID than in the store that was replaced; what is to last "
+                "goes by raw IDs"
+            )
 
 
 def _note_slots(notes: list[str], owner: str, columns: Sequence[StoredColumn]) -> None:

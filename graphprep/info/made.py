@@ -56,12 +56,13 @@ def _export(url: str, value: Mapping[str, Any], _head: int) -> GraphInfo:
     ids = ", ".join(f"{name}: {space}" for name, space in value["ids"].items())
     notes = [f"nodes are numbered by ({ids})", *([f"options: {options}"] if options else [])]
     notes += [f"left out: {one}" for one in value["dropped"]]
+    sizes = [0 if size is None else int(size) for size in value["files"].values()]  # those that come last are not known
     return GraphInfo(
         url,
         "export",
         f"export for {value['target']}",
-        None,
-        1,
+        sum(sizes),
+        len(sizes),
         graph_name=value["graph_name"],
         num_parts=value["num_parts"],
         partition_by=value["partition_by"],

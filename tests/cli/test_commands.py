@@ -797,3 +797,22 @@ def test_large_counts_have_separators_in_notes(tmp_path, monkeypatch, capsys):
         "0..3199 are its nodes: --ids dense; 1,999 of them have no edge",
         "the 1,200 names that occur are its nodes",
     ]
+
+
+def test_a_new_delivery_says_that_it_renumbers(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = "a raw ID may have another typed ID than in the store that was replaced"
+    command = ["convert", "--nodes", "p=p.csv", "--edges", "p:r:p=e.csv", "store", "--overwrite"]
+
+    def deliver(nodes, edges):
+        Path("p.csv").write_text("id\n" + "".join(f"{node}\n" for node in nodes))
+        Path("e.csv").write_text("src,dst\n" + "".join(f"{src},{dst}\n" for src, dst in edges))
+        assert run(command) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    assert words not in deliver([5, 7, 9], [(5, 7)])
+    assert words not in deliver([5, 7, 9], [(5, 7)])  # the same again
+    assert f"node type 'p': {words}; what is to last goes by raw IDs" in deliver([3, 5, 7, 9], [(5, 7)])
+    assert words in deliver([3, 5, 7, 11], [(7, 11)])  # as many, but others
+    assert words in deliver([0, 1, 2], [(0, 1)])
+    assert words not in deliver([0, 1, 2, 3], [(0, 1)])  # raw IDs are the typed ones, before and after

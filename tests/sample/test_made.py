@@ -44,7 +44,10 @@ def test_info_tells_what_samples_hold(made, capsys):
 def test_info_tells_what_an_export_is(made, capsys):
     assert run(["info", str(made / "pyg")]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(f"{made}/pyg: export for pyg")
+    files = [path for path in (made / "pyg").rglob("*") if path.is_file()]
+    assert lines[0].startswith(f"{made}/pyg: export for pyg, {len(files)} files, ")
+    known = [size for size in json.loads((made / "pyg/export.json").read_text())["files"].values() if size is not None]
+    assert graphprep.info(made / "pyg").num_bytes == sum(known) > 0
     assert "nodes user: 30" in lines
     assert any(line.startswith("  note: nodes are numbered by (user: ") for line in lines)
 

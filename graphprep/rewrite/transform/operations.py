@@ -302,7 +302,7 @@ def _largest_component(step: Step, arguments: Sequence[str]) -> Recipe:
 
 def _layout(step: Step, arguments: Sequence[str]) -> Recipe:
     if arguments[0] == "coo":
-        fix = "use graphprep export --to edges, or graph.edges() in Python"
+        fix = "use graphprep export, whose target edges has them so, or graph.edges() in Python"
         raise UsageError("a store has rows, CSC or CSR; 'coo' is its edges one after another", place="layout", fix=fix)
     wanted = _choice("layout", arguments[0], ("csc", "csr", "both"))
     return replace(step.recipe, layouts=("csc", "csr") if wanted == "both" else (wanted,))
