@@ -511,8 +511,13 @@ def _tell_renumbered(replaced: Mapping[str, Any] | None, made: GraphMetadata) ->
         before = made if replaced is None else GraphMetadata.from_json(dict(replaced))
     except (KeyError, TypeError, ValueError, AttributeError):  # it was no sound store
         return
-    edges = [set(zip(one.edge_types, [schema.checksum for schema in one.edge_schemas], strict=True)) for one in (before, made)]
-    touched = {end for edge_type, _ in edges[0] ^ edges[1] for end in edge_type[::2]}
+    known = dict(zip(before.edge_types, before.edge_schemas, strict=True))
+    others = [
+        one
+        for one, schema in zip(made.edge_types, made.edge_schemas, strict=True)
+        if known.get(one, schema).checksum != schema.checksum
+    ]
+    touched = {end for edge_type in others for end in edge_type[::2]}
     nodes = [
         dict(zip(one.node_types, zip(one.num_nodes_per_chunk, one.node_schemas, strict=True), strict=True))
         for one in (before, made)
