@@ -92,10 +92,11 @@ def export(
         folder.twins = TwinFinder.of(source, run.storage) if options.link else None
         dropped = (*left_out, *(one.text for one in (*plan.left_out, *plan.unsupported)))
         made = replace(plan, need=need, notes=(*plan.notes, *shapes.notes, *times.notes))
-        notes = [*_write(graph, exporter, made, dropped, folder), *_tell_held_out(graph, exporter, made)]
-        notes += [*_tell_negatives(graph, exporter), *tell_missing(graph, made)]
+        later = _write(graph, exporter, made, dropped, folder)
+        # What a trainer's numbers depend on comes first: a terminal shows few notes.
+        notes = [*tell_missing(graph, made), *_tell_held_out(graph, exporter, made), *_tell_negatives(graph, exporter)]
         folder.publish()
-        return _summary(run, source, graph, exporter, made, folder, dropped, notes)
+        return _summary(run, source, graph, exporter, made, folder, dropped, (*notes, *made.notes, *later))
 
 
 def check_graph(metadata: GraphMetadata, exporter: Exporter, options: ExportOptions) -> ExportPlan:
@@ -152,7 +153,7 @@ def _summary(
         dropped=dropped,
         message_edges=plan.need.message_edges,
         held_out=_held_out(graph),
-        notes=(*plan.notes, *notes),
+        notes=tuple(notes),
     )
 
 

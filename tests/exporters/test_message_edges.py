@@ -287,3 +287,15 @@ def test_a_graph_without_a_split_has_no_message_edges(tmp_path):
     assert caught.value.message == "--message-edges train: no edge type has a split"
     assert caught.value.fix == "leave it out, or make one: graphprep split"
     assert export(tmp_path / "store", tmp_path / "out", "pyg").message_edges == "all"
+
+
+def test_what_the_graph_lacks_is_told_before_what_stands_where(tmp_path):
+    """A terminal shows three lines of notes: those of edges and values that are not there come first."""
+    text = "src,dst,time,w,part\n" + "".join(f"{i},{i + 1},{i},{i or ''},{part}\n" for i, part in enumerate(PARTS))
+    (tmp_path / "e.csv").write_text(text)
+    tables = ["--edges", f"n:to:n={tmp_path}/e.csv", "--time-col", "time", "--split", "n:to:n:part"]
+    assert run(["convert", str(tmp_path / "store"), *tables, "--quiet"]) == 0
+    notes = graphprep.export(tmp_path / "store", tmp_path / "out", "pyg").notes
+    assert len(notes) > 2
+    assert "values are missing" in notes[0]
+    assert "the graph is without" in notes[1]
