@@ -329,17 +329,26 @@ def help_text(*command: str, page: str = "--help") -> str:
 
 
 def fields_table(name: str) -> str:
-    """Return the fields of one of graphprep's dataclasses as a table: name, type, default."""
+    """Return the fields of one of graphprep's dataclasses as a table: name, type, default, and what options mean."""
     import graphprep
+    from graphprep.model.option import declared
 
-    rows = ["| field | type | default |", "|---|---|---|"]
+    options = declared(getattr(graphprep, name))
+    rows = (
+        ["| field | type | default | meaning |", "|---|---|---|---|"]
+        if options
+        else ["| field | type | default |", "|---|---|---|"]
+    )
     for item in dataclasses.fields(getattr(graphprep, name)):
         if item.default_factory is not dataclasses.MISSING:
             default = f"`{item.default_factory()!r}`"
         else:
             default = "" if item.default is dataclasses.MISSING else f"`{item.default!r}`"
-        kind = str(item.type).replace("|", "\\|")
-        rows.append(f"| `{item.name}` | `{kind}` | {default} |")
+        kind = re.sub(r"^Annotated\[(.*?), (?:_of_\w+|[a-z.]*replace|OVERWRITE)\b.*", r"\1", str(item.type), flags=re.DOTALL)
+        option = options.get(item.name)
+        meaning = [] if not options else ["" if option is None else option.option.help.partition("  [default")[0]]
+        cells = [f"`{item.name}`", f"`{kind}`", default, *meaning]
+        rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(rows)
 
 

@@ -20,8 +20,10 @@ from numpy.typing import ArrayLike
 from graphprep.engine.budget import compiling_jobs
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.metadata import METADATA_NAME
+from graphprep.model.option import declared, flag_of
 from graphprep.model.options.checks import check_value, make_options
-from graphprep.model.options.convert import ConvertOptions, ConvertSummary
+from graphprep.model.options.convert import HEAD, MAX_FAULTS, ConvertOptions, ConvertSummary, FaultOptions, InputOptions
+from graphprep.model.options.decoding import DecoderOptions
 from graphprep.model.options.words import in_words, python_words
 from graphprep.model.protocols import QuietReporter
 from graphprep.model.rows import RawTexts
@@ -69,34 +71,6 @@ S = TypeVar(
 )
 Place = str | os.PathLike[str]  # a path or a URL
 _MAX_FAULTS = 20
-_INPUT_OPTIONS = (
-    "format",
-    "decoder",
-    "schema",
-    "ids",
-    "num_nodes",
-    "on_error",
-    "bad_records",
-    "max_errors",
-    "min_nodes",
-    "min_edges",
-    "on_missing_node",
-    "missing_node_type",
-    "node_data",
-    "edge_data",
-    "labels",
-    "splits",
-    "seeds",
-    "categories",
-)
-_FLAGS_OF_OPTIONS = {
-    "columns": "--column",
-    "drop_columns": "--drop-column",
-    "decoder_options_file": "--decoder-options",
-    "labels": "--label",
-    "splits": "--split",
-    "categories": "--category",
-}
 
 
 @python_words(decoder=True)
@@ -258,7 +232,7 @@ def info(
     """
     from graphprep.info import inspect
 
-    head, options, urls = check_value("head", head, int), make_options(ConvertOptions, options, given), _as_list(inputs)
+    head, options, urls = check_value("head", head, int, HEAD), make_options(ConvertOptions, options, given), _as_list(inputs)
     with _open_storage(options.run) as storage, _reporting(reporter) as told:
         if _names_store(storage, urls):
             _refuse_input_options(options)
@@ -296,7 +270,7 @@ def validate(
     With ``against``, raw inputs or a provenance.json that names them, the store is also compared with what they say.
     ``given`` are fields of ``ConvertOptions``.
     """
-    max_faults = check_value("max_faults", max_faults, int)
+    max_faults = check_value("max_faults", max_faults, int, MAX_FAULTS)
     urls, options = _as_list(inputs), make_options(ConvertOptions, options, given)
     with _reporting(reporter) as told:
         with _open_storage(options.run) as storage:
@@ -836,8 +810,8 @@ def _shown(urls: Sequence[str]) -> str:
 
 def _refuse_input_options(options: ConvertOptions) -> None:
     """Refuse options that say how raw input is read: a store is read as its metadata.json says."""
-    default = ConvertOptions()
-    given = [name for name in _INPUT_OPTIONS if getattr(options, name) != getattr(default, name)] + [*options.decoder_options]
+    known = {**declared(InputOptions), **declared(FaultOptions)}
+    given = [name for name, one in known.items() if getattr(options, name) != one.default] + [*options.decoder_options]
     if given:
-        flags = ", ".join(_FLAGS_OF_OPTIONS.get(name, "--" + name.replace("_", "-")) for name in given)
+        flags = ", ".join(flag_of(name, ConvertOptions, DecoderOptions) for name in given)
         raise UsageError(f"{METADATA_NAME} says that this is a store: raw input only takes {flags}", fix="leave that out")

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import AsJson, Quiet, StorageFlags, option
+from graphprep.cli.options import OF_MEMORY, AsJson, Quiet
+from graphprep.model.option import Option
+from graphprep.model.run_options import RunOptions
 
 if TYPE_CHECKING:
     from graphprep.model.options.clean import CleanReport
 
-_of_removal = partial(option, "Removal")
+_of_removal = partial(Option, "Removal")
 
 
-@with_groups()
+@with_groups(without=OF_MEMORY)
 def clean(
     *,
     places: Annotated[
@@ -27,14 +29,12 @@ def clean(
             show_default=False,
         ),
     ],
-    storage_flags: StorageFlags,
-    dry_run: Annotated[bool, _of_removal("Tell what would be removed.", "--dry-run", default=False)] = False,
+    run_options: RunOptions,
+    dry_run: Annotated[bool, _of_removal("Tell what would be removed.")] = False,
     all_dead: Annotated[
         bool,
         _of_removal(
             "Take runs of which nobody here can tell, such as those of other machines, for dead: be sure of it.",
-            "--all-dead",
-            default=False,
         ),
     ] = False,
     quiet: Quiet = False,
@@ -50,7 +50,7 @@ def clean(
     from graphprep import api
     from graphprep.cli.printed.summaries import wrapped_text
 
-    report = api.clean(*places, dry_run=dry_run, all_dead=all_dead, storage_options=storage_flags.to_mapping())
+    report = api.clean(*places, dry_run=dry_run, all_dead=all_dead, storage_options=run_options.storage_options)
     for failure in report.failures:
         typer.echo(f"error: {failure}", err=True)
     if as_json or not quiet:

@@ -6,12 +6,14 @@ import re
 
 import typer
 
+from graphprep.cli.help.groups import with_groups
 from graphprep.cli.options import AsJson
 
 _COLUMNS = 80
 _NUMBER = re.compile(r" (?=\d)")  # stays with what is before it, such as a name with its version
 
 
+@with_groups()
 def doctor(*, as_json: AsJson = False) -> None:
     """Tell what graphprep finds here: versions, kernels, devices.
 

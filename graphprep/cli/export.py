@@ -11,28 +11,29 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.help.pages import FIRST
-from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option, parse_pairs, values_of
+from graphprep.cli.options import AsJson, ReportFlags
 from graphprep.cli.printed.summaries import kind_lines, note_lines, print_result, summary_json, work_line, wrapped_text
+from graphprep.model.export import ExportOptions
+from graphprep.model.option import Option, read_pairs
+from graphprep.model.run_options import RunOptions
 from graphprep.model.shown.texts import display_url, json_text, printable
 
 if TYPE_CHECKING:
-    from graphprep.model.export import ExportOptions, ExportSummary, TargetInfo, TargetOption
-    from graphprep.model.run_options import RunOptions
+    from graphprep.model.export import ExportSummary, TargetInfo, TargetOption
+    from graphprep.model.options.convert import ConvertOptions
 
-_of_target = partial(option, "Target")
-_of_graph = partial(option, "Graph")
-_of_files = partial(option, "Files")
-_of_export = partial(option, "Export")
+_of_target = partial(Option, "Target")
+_of_export = partial(Option, "Export")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TargetFlags:
     """What the files are for, and what is special about them."""
 
-    to: Annotated[str | None, _of_target("Trainer or format; --list shows all.", metavar="TARGET", default=False)] = None
+    to: Annotated[str | None, _of_target("Trainer or format; --list shows all.", metavar="TARGET")] = None
     target_option: Annotated[
-        list[str], _of_target("Option of the target, as --list names them; may be repeated.", "--option", metavar="KEY=VALUE")
+        list[str],
+        _of_target("Option of the target, as --list names them; may be repeated.", flags="--option", metavar="KEY=VALUE"),
     ] = field(default_factory=list)
     cache_ratio: Annotated[
         float | None, _of_target("glt: share of a type's nodes whose features every partition caches.", metavar="R")
@@ -44,12 +45,8 @@ class TargetFlags:
             metavar="[SRC:REL:DST:]COL",
         ),
     ] = field(default_factory=list)
-    skip_node_sampler: Annotated[
-        bool, _of_target("deepgnn: write no alias tables of nodes.", "--skip-node-sampler", default=False)
-    ] = False
-    skip_edge_sampler: Annotated[
-        bool, _of_target("deepgnn: write no alias tables of edges.", "--skip-edge-sampler", default=False)
-    ] = False
+    skip_node_sampler: Annotated[bool, _of_target("deepgnn: write no alias tables of nodes.")] = False
+    skip_edge_sampler: Annotated[bool, _of_target("deepgnn: write no alias tables of edges.")] = False
     watermark: Annotated[int | None, _of_target("deepgnn: write the times of edges, with this watermark.", metavar="N")] = None
 
     def to_mapping(self) -> dict[str, Any]:
@@ -60,80 +57,7 @@ class TargetFlags:
         given = {key: value for key in ("cache_ratio", "watermark") if (value := getattr(self, key)) is not None}
         given |= {"edge_id_col": tuple(self.edge_id_col)} if self.edge_id_col else {}
         given |= {key: True for key in ("skip_node_sampler", "skip_edge_sampler") if getattr(self, key)}
-        return {**given, **parse_pairs("--option", self.target_option)}
-
-
-@dataclass(frozen=True)
-class GraphFlags:
-    """What of the store is written, and how it is numbered and cut."""
-
-    ids: Annotated[
-        Literal["auto", "raw", "typed"],
-        _of_graph("What nodes are called: raw IDs, 0..n-1 (typed), or raw where these are 0..n-1 (auto)."),
-    ] = "auto"
-    partitions: Annotated[
-        int | None, _of_graph("Number of partitions.  [default: the store's]", metavar="N", default=False)
-    ] = None
-    partition_by: Annotated[
-        str | None,
-        _of_graph(
-            "range, hash, modulo, random, round-robin, ldg, fennel, metis, a file, or python:MODULE:FUNCTION.  [default: as in "
-            "the store]",
-            metavar="METHOD",
-            default=False,
-        ),
-    ] = None
-    seed: Annotated[int, _of_graph("Seed of --partition-by random.", metavar="N")] = 0
-    feature_dtype: Annotated[
-        list[str],
-        _of_graph(
-            "Write a column with this dtype, such as feat=float16, or without NAME all features; NAME may be TYPE:COLUMN. "
-            "May be repeated.",
-            metavar="[NAME=]DTYPE",
-        ),
-    ] = field(default_factory=list)
-    densify: Annotated[
-        list[str],
-        _of_graph(
-            "Write a sparse column as a dense one, as wide as its largest coordinate says; may be repeated.",
-            metavar="[TYPE:]COL",
-        ),
-    ] = field(default_factory=list)
-    drop_column: Annotated[list[str], _of_graph("Column to leave out; may be repeated.", metavar="[TYPE:]COL")] = field(
-        default_factory=list
-    )
-    drop_unsupported: Annotated[
-        bool, _of_graph("Leave out columns that the target does not support.", "--drop-unsupported", default=False)
-    ] = False
-    message_edges: Annotated[
-        Literal["train", "train+valid", "all"] | None,
-        _of_graph(
-            "Of edges with a split, those that the graph has; the others are seeds alone.  [default: train, of files all]",
-            default=False,
-        ),
-    ] = None
-    missing_time: Annotated[
-        str,
-        _of_graph(
-            "pyg, graphbolt, deepgnn: edges without a time, where samplers draw by it: refuse them, drop them, or their time.",
-            metavar="refuse|drop|TIME",
-        ),
-    ] = "refuse"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class FilesFlags:
-    """How the files are written."""
-
-    link: Annotated[
-        bool, _of_files("Hard links to the store's arrays where the target takes them as they are, or copies.", "--link/--copy")
-    ] = False
-    overwrite: Annotated[
-        bool,
-        _of_files(
-            "Replace OUT if it is an export; the old one stays until the new one is whole.", "--overwrite", default=False
-        ),
-    ] = False
+        return {**given, **read_pairs("--option", self.target_option)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,17 +69,14 @@ class LastStageFlags:
         _of_export(
             "Export the finished store, too: targets as in export --list, each to OUT-TARGET or the folder that is named.",
             metavar="TARGET[=DIR],...",
+            is_first=True,
         ),
-        FIRST,
     ] = field(default_factory=list)
-    drop_unsupported: Annotated[
-        bool, _of_export("--export leaves out columns that a target does not support.", "--drop-unsupported", default=False)
-    ] = False
+    drop_unsupported: Annotated[bool, _of_export("--export leaves out columns that a target does not support.")] = False
     message_edges: Annotated[
         Literal["train", "train+valid", "all"] | None,
         _of_export(
             "Of edges with a split, those that exported graphs have; the store has all.  [default: train, of files all]",
-            default=False,
         ),
     ] = None
     missing_time: Annotated[
@@ -188,16 +109,14 @@ class LastStageFlags:
             find_exporter(target)
         return [(target, folder or f"{out.rstrip('/')}-{target}") for target, _, folder in named]
 
-    def to_options(self, overwrite: bool, run: RunOptions) -> ExportOptions:
+    def to_options(self, options: ConvertOptions) -> ExportOptions:
         """Return the library's form."""
-        from graphprep.model.export import ExportOptions
-
         return ExportOptions(
             drop_unsupported=self.drop_unsupported,
             message_edges=self.message_edges,
             missing_time=self.missing_time,
-            overwrite=overwrite,
-            run=run,
+            overwrite=options.overwrite,
+            run=options.run,
         )
 
 
@@ -210,15 +129,11 @@ def export(
         bool,
         _of_target(
             "Show all targets with their options, or that of --to; with STORE also what of it each would leave out.",
-            "--list",
-            default=False,
+            flags="--list",
         ),
     ] = False,
     target_flags: TargetFlags,
-    graph_flags: GraphFlags,
-    files_flags: FilesFlags,
-    run_flags: DeviceFlags,
-    storage_flags: StorageFlags,
+    given: ExportOptions,
     report_flags: ReportFlags,
     as_json: AsJson = False,
 ) -> None:
@@ -236,9 +151,9 @@ def export(
     if list_targets:
         if out is not None:
             raise UsageError("--list shows targets, and writes nothing", place=out, fix="leave OUT or --list out")
-        if graph_flags != GraphFlags():
+        if dataclasses.replace(given, link=False, overwrite=False, run=RunOptions()) != ExportOptions():
             raise UsageError("--list tells of a store as it is", fix="leave --partitions and the like out")
-        targets = api.export_targets(store, storage_flags.to_mapping(), target_flags.to, target_flags.to_mapping())
+        targets = api.export_targets(store, given.run.storage_options, target_flags.to, target_flags.to_mapping())
         print_result(targets, targets_json, lambda one, every: targets_text(one), report_flags, as_json=as_json)
         return
     if store is None or out is None:
@@ -247,30 +162,10 @@ def export(
         raise UsageError("--to is needed: what the files are for", fix="name a target; graphprep export --list shows all")
     if "," in target_flags.to:
         raise UsageError(f"--to {target_flags.to}: one target at a time", fix="export once for each")
-    options = make_options(target_flags, graph_flags, files_flags, run_flags, storage_flags)
+    options = dataclasses.replace(given, target_options=target_flags.to_mapping())
     with reporting(report_flags) as reporter:
         summary = api.export(store, out, target_flags.to, options, reporter)
     print_result(summary, summary_json, summary_text, report_flags, as_json=as_json)
-
-
-def make_options(
-    target: TargetFlags, graph: GraphFlags, files: FilesFlags, run: DeviceFlags, storage: StorageFlags
-) -> ExportOptions:
-    """Return the library's form of the flags.
-
-    Raises UsageError for a flag that is no ``NAME=VALUE``.
-    """
-    from graphprep.model.export import ExportOptions
-
-    given = values_of(graph, files)
-    del given["feature_dtype"]
-    return ExportOptions(
-        target_options=target.to_mapping(),
-        feature_dtypes=parse_pairs("--feature-dtype", [one if "=" in one else f"*={one}" for one in graph.feature_dtype]),
-        drop_columns=given.pop("drop_column"),
-        run=run.to_options(storage),
-        **given,
-    )
 
 
 def summary_text(summary: ExportSummary, *, every: bool = False) -> str:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import AsJson, ReportFlags, option
+from graphprep.cli.options import AsJson, ReportFlags
+from graphprep.model.option import Option
 
 if TYPE_CHECKING:
     from graphprep.model.protocols import Reporter
 
-_of_kernels = partial(option, "Kernels")
+_of_kernels = partial(Option, "Kernels")
 
 
 @with_groups()
@@ -39,7 +40,7 @@ def kernels(
         list[str] | None,
         _of_kernels(
             "Compile what most runs of this need: convert-json, export-pyg, reorder and so on, for each a --for.",
-            "--for",
+            flags="--for",
             metavar="USE",
         ),
     ] = None,

@@ -8,8 +8,10 @@ import typer
 
 from graphprep.cli.convert import summary_text
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option
+from graphprep.cli.options import AsJson, ReportFlags
 from graphprep.cli.printed.summaries import print_result, summary_json
+from graphprep.model.option import Option
+from graphprep.model.run_options import RunOptions
 
 
 @with_groups()
@@ -20,10 +22,9 @@ def merge(
     ],
     resume: Annotated[
         bool,
-        option("Store", "Go on where an interrupted merge stopped.", "--resume", default=False),
+        Option("Store", "Go on where an interrupted merge stopped."),
     ] = False,
-    run_flags: DeviceFlags,
-    storage_flags: StorageFlags,
+    run_options: RunOptions,
     report_flags: ReportFlags,
     as_json: AsJson = False,
 ) -> None:
@@ -41,5 +42,5 @@ def merge(
     from graphprep.cli.progress import reporting
 
     with reporting(report_flags) as reporter:
-        summary = api.merge(out, run_flags.to_options(storage_flags), reporter, resume=resume)
+        summary = api.merge(out, run_options, reporter, resume=resume)
     print_result(summary, summary_json, summary_text, report_flags, as_json=as_json)

@@ -4,117 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from graphprep.cli.help.pages import FIRST, OF_TABLES
-from graphprep.cli.options import option
+from graphprep.model.option import TABLES, Option, declared
 
 if TYPE_CHECKING:
     from graphprep.model.errors import UsageError
     from graphprep.model.graph_config import EdgeTable, GraphConfig, NodeTable, TableConfig
 
-_of_tables = partial(option, "Tables and arrays of several types (--nodes, --edges)")
-_of_roles = partial(option, "Labels, splits, seeds")
+_PANEL = "Tables and arrays of several types (--nodes, --edges)"
 _ANY = "*"  # stands for a type or relation that the data names
 _ID_TYPES = ("int", "uint", "string", "auto")
-_FLAG_NAMES = {"columns": "column", "drop_columns": "drop_column"}
 _LAYOUTS = ("coo", "csr", "csc")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TableFlags:
-    """Which files are tables of which types, and columns that lie in files of their own."""
+    """Which files are tables of which types."""
 
     nodes: Annotated[
         list[str],
-        _of_tables(
+        Option(
+            _PANEL,
             "Table of the nodes of TYPE: CSV, TSV, Parquet, Arrow, JSON lines, npy; a file, folder or glob.  "
             "Repeat it for more types, or more files of one; '*' for TYPE: --type-col names it.",
             metavar="TYPE=FILE",
+            formats=TABLES,
+            is_first=True,
         ),
-        OF_TABLES,
-        FIRST,
     ] = field(default_factory=list)
     edges: Annotated[
         list[str],
-        _of_tables(
+        Option(
+            _PANEL,
             "Table or matrix of edges, likewise; SRC, REL and DST are the types of source, edge and destination.  '*' for REL: "
             "--relation-col names it.  In names, : is %3A and % is %25.",
             metavar="SRC:REL:DST=FILE",
-        ),
-        OF_TABLES,
-        FIRST,
-    ] = field(default_factory=list)
-    id_col: Annotated[
-        list[str],
-        _of_tables(
-            "Column of a node's ID.  Such options hold for every table, or for the TYPE in front.  "
-            "[default: id, else the first]",
-            metavar="[TYPE=]COL",
-        ),
-        OF_TABLES,
-    ] = field(default_factory=list)
-    type_col: Annotated[str | None, _of_tables("Column of a node's type, for --nodes '*=FILE'.", metavar="COL"), OF_TABLES] = (
-        None
-    )
-    id_space: Annotated[
-        Literal["per-type", "global"] | None,
-        _of_tables("Whether IDs are unique within their node type, or among all.  [default: per-type]"),
-        OF_TABLES,
-    ] = None
-    null: Annotated[
-        list[str], _of_tables("Further spelling of an absent cell; may be repeated.", metavar="TEXT"), OF_TABLES
-    ] = field(default_factory=list)
-    escape: Annotated[
-        str | None,
-        _of_tables(
-            "Character that makes text of the quote, delimiter or line break behind it, such as '\\'.  [default: none]",
-            metavar="CHAR",
-        ),
-        OF_TABLES,
-    ] = None
-    comment: Annotated[
-        str | None,
-        _of_tables(
-            "Character that begins lines that are no records, such as '#'.  [default: none; # and % where blanks separate]",
-            metavar="CHAR",
-        ),
-        OF_TABLES,
-    ] = None
-    node_data: Annotated[
-        list[str],
-        _of_tables(
-            "Column NAME of the nodes of TYPE, from a file of its own (npy, Parquet, CSV): row r is that of the node with raw "
-            "ID r; with @COL, each row is that of the raw ID in column COL.",
-            metavar="[TYPE:]NAME=FILE[@COL]",
-        ),
-        OF_TABLES,
-    ] = field(default_factory=list)
-    edge_data: Annotated[
-        list[str],
-        _of_tables("Column NAME of edges: row r is that of the edge with edge ID r.", metavar="[SRC:REL:DST:]NAME=FILE"),
-        OF_TABLES,
-    ] = field(default_factory=list)
-    label: Annotated[list[str], _of_roles("Column that is the label; texts become numbers.", metavar="[TYPE:]COL")] = field(
-        default_factory=list
-    )
-    split: Annotated[
-        list[str],
-        _of_roles(
-            "Column that is the split (0, 1, 2 or train, valid, test), three masks, shares to draw it by (0.8/0.1/0.1), or "
-            "TYPE=TRAIN,VALID,TEST: files of raw IDs.",
-            metavar="[TYPE:]SPLIT",
-        ),
-    ] = field(default_factory=list)
-    seeds: Annotated[list[str], _of_roles("File of raw IDs of nodes to mark as seeds.", metavar="[TYPE=]FILE")] = field(
-        default_factory=list
-    )
-    category: Annotated[
-        list[str],
-        _of_roles(
-            "Column of texts to store as numbers 0, 1 ... in the order of the texts, which stand in the schema.",
-            metavar="[TYPE:]COL",
+            formats=TABLES,
+            is_first=True,
         ),
     ] = field(default_factory=list)
 
@@ -123,34 +50,30 @@ class TableFlags:
         """Return whether tables are named here, so that there is no other input."""
         return bool(self.nodes or self.edges)
 
-    def decoder_options(self) -> dict[str, Any]:
-        """Return what is given that belongs to tables alone, by the options' names; without tables it is refused."""
-        alone = ("id_col", "type_col", "id_space", "null", "escape", "comment")
-        return {name: getattr(self, name) for name in alone if getattr(self, name)}
-
 
 def flag_words(*groups: Any) -> list[str]:
-    """Return the words of a command line that give these groups of flags again."""
-    import dataclasses
-
+    """Return the words of a command line that give these groups of options again."""
     words: list[str] = []
     for group in groups:
-        for item in dataclasses.fields(group):
-            value = getattr(group, item.name)
-            flag = f"--{_FLAG_NAMES.get(item.name, item.name).replace('_', '-')}"
+        for name, one in declared(type(group)).items():
+            value, flag = getattr(group, name), one.option.flag(name)
+            if value == one.default:
+                continue
             if isinstance(value, bool):
                 words.append(flag if value else flag.replace("--", "--no-", 1))
+            elif isinstance(value, Mapping):
+                words += [word for key, each in value.items() for word in (flag, f"{key}={each}".removeprefix("="))]
             else:
-                given = [] if value is None else value if isinstance(value, list) else [value]
-                words += [word for one in given for word in (flag, str(one))]
+                texts = map(str, value if isinstance(value, list | tuple) else [value])
+                words += [word for text in texts for word in (flag, text)]
     return words
 
 
 def make_graph(flags: TableFlags, shared: dict[str, Any], num_nodes: Mapping[str, int]) -> GraphConfig:
     """Make the graph config that the flags describe.
 
-    ``shared`` are the options that tables have in common with edge lists, by their fields' names, as given; those that are used
-    are taken out. Raises UsageError for types that no table has, and for flags that contradict each other.
+    ``shared`` are options of decoders, by their names, as given; those of tables are taken out. Raises UsageError for types
+    that no table has, and for flags that contradict each other.
     """
     from graphprep.model.graph_config import GraphConfig
 
@@ -159,7 +82,7 @@ def make_graph(flags: TableFlags, shared: dict[str, Any], num_nodes: Mapping[str
     return GraphConfig(
         nodes=tables.nodes(),
         edges=tables.edges(),
-        id_space=flags.id_space or "per-type",
+        id_space=tables.id_space or "per-type",
         id_type=tables.id_types.get(None),
         columns=columns,
         dropped=dropped,
@@ -170,7 +93,9 @@ class _Tables:
     """Puts every flag to the table it is meant for."""
 
     def __init__(self, flags: TableFlags, shared: dict[str, Any], num_nodes: Mapping[str, int]) -> None:
-        self.flags = flags
+        self.id_space, self.type_col = shared.pop("id_space", None), shared.pop("type_col", None)
+        self.nulls, self.escape = tuple(shared.pop("null", ())), shared.pop("escape", None)
+        self.comment = shared.pop("comment", None)
         self.node_files = _files_by_type("--nodes", flags.nodes, _node_type)
         self.edge_files = _files_by_type("--edges", flags.edges, _edge_type)
         ends = (end for src, _, dst in self.edge_files for end in (src, dst))
@@ -178,7 +103,7 @@ class _Tables:
         self.edge_types = tuple(self.edge_files)
         self.id_types = self._choice("--id-type", shared.pop("id_type", []), _ID_TYPES, both=True)
         self.layouts = self._choice("--input-layout", shared.pop("input_layout", []), _LAYOUTS)
-        self.id_cols = self._by_type("--id-col", flags.id_col, nodes=True)
+        self.id_cols = self._by_type("--id-col", shared.pop("id_col", []), nodes=True)
         self.src_cols = self._by_type("--src-col", shared.pop("src_col", []), edges=True)
         self.dst_cols = self._by_type("--dst-col", shared.pop("dst_col", []), edges=True)
         self.weight_cols = self._by_type("--weight-col", shared.pop("weight_col", []), nodes=True, edges=True)
@@ -202,7 +127,7 @@ class _Tables:
                 NodeTable(
                     type=None if name == _ANY else name,
                     table=self._table(name, texts, "--nodes", self.id_types.get(name)),
-                    type_col=self.flags.type_col if name == _ANY else None,
+                    type_col=self.type_col if name == _ANY else None,
                     id_col=self.id_cols.get(name, self.id_cols.get(None)) if texts else None,
                     num_nodes=self.num_nodes.get(name),
                     weight_col=self.weight_cols.get(name),
@@ -245,9 +170,9 @@ class _Tables:
 
         return TableConfig(
             files=texts,
-            nulls=tuple(self.flags.null),
-            escape=self.flags.escape,
-            comment=self.flags.comment,
+            nulls=self.nulls,
+            escape=self.escape,
+            comment=self.comment,
             columns=tuple((name, dtype) for whose, name, dtype in self.columns if whose == owner),
             dropped=tuple(name for whose, name in self.dropped if whose == owner),
             id_type=id_type,
@@ -258,9 +183,9 @@ class _Tables:
     def _check(self) -> None:
         """Refuse flags that contradict each other, and numbers of nodes for types that are not there or have tables."""
         some = any(name == _ANY for kind in self.edge_files for name in (kind[0], kind[2]))
-        if some and self.flags.id_space != "global":
+        if some and self.id_space != "global":
             raise _usage("--edges: '*' for an end's type needs IDs that are unique among all types", "add --id-space global")
-        if (_ANY in self.node_files) != (self.flags.type_col is not None):
+        if (_ANY in self.node_files) != (self.type_col is not None):
             raise _usage("--nodes '*=FILE' and --type-col belong together", "give both, or neither")
         found = [kind for kind in self.edge_files if kind[1] == _ANY]
         lacking = [kind for kind in found if kind not in self.relation_cols and None not in self.relation_cols]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from graphprep.model.errors import DecodeError
 from graphprep.model.protocols import Decoder, InputStorage, Sources, Span, TextBlock
-from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, Relation, Role
+from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, Relation
+from graphprep.model.schema import Role
 
 _MAX_ID = 2**64 - 1
 _MAX_TYPE = 2**31 - 1

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.metadata import EXPORT_FORMAT, MANIFEST_NAME, METADATA_NAME, RECORD_NAME, STORE_FORMAT, part_name
+from graphprep.model.option import flag_of
 from graphprep.model.options.checks import coerce_option, option_types
+from graphprep.model.options.decoding import OF_TABLES_ALONE, SHARED_WITH_TABLES, DecoderOptions
 from graphprep.model.plugins import Plugins, import_named
 from graphprep.model.protocols import Decoder, Sniffed, SniffedFile, SniffsFiles, SniffsFolders
 from graphprep.storage.faults import display_url
@@ -46,17 +48,10 @@ _BUILT_IN = {
     "ogb": "graphprep.decoders.configs.ogb:OgbFolder",
 }
 _OF_TEXT = frozenset(("edgelist", "json", "tsv", "edges", "mtx", "metis", "triples"))  # whose inputs are files, no TYPE=FILE
+_CONFIG_KEYS = {"drop_columns": "drop"}
+_TABLES = "tables"  # what --nodes and --edges name
 # Options that are called by their flag, in the singular, and their fields.
 _FIELDS = {"column": "columns", "drop_column": "drop_columns"}
-# Options of tables that are named by --nodes and --edges, and of nothing else.
-_TABLES = "tables"
-_SHARED_OPTIONS = (  # that edge lists have as well
-    *("src_col", "dst_col", "weight_col", "time_col", "relation_col", "time_unit", "id_type", "input_layout"),
-    *("columns", "drop_columns", "delimiter", "header", "quote"),
-)
-_CONFIG_KEYS = {"drop_columns": "drop"}
-_TABLE_OPTIONS = ("id_col", "type_col", "id_space", "null", "escape", "comment")
-_FLAGS = {"columns": "--column", "drop_columns": "--drop-column"}
 
 
 _PLUGINS = Plugins(GROUP, _BUILT_IN, "decoder", "choose one with --decoder package.module:Class")
@@ -149,7 +144,7 @@ def make_decoder(cls: type, options: Mapping[str, object]) -> Decoder:
             continue
         if key not in fields:
             raise _unknown_option(name, key, fields)
-        given[key] = coerce_option(flag_of(key), value, fields[key])
+        given[key] = coerce_option(flag_of(key, DecoderOptions), value, fields[key])
     weight_dtype = given.pop("weight_dtype", "float32") if is_foreign else ""
     if not (hasattr(cls, "decode") or hasattr(cls, "read") or hasattr(cls, "read_config")):
         raise UsageError(f"{name} is no decoder: it has neither decode nor read", fix="see graphprep.model.protocols.Decoder")
@@ -170,18 +165,13 @@ def decoder_name(cls: type) -> str:
     return name if isinstance(name, str) else f"{cls.__module__}:{cls.__qualname__}"
 
 
-def flag_of(option: str) -> str:
-    """Return the command line's flag for an option."""
-    return _FLAGS.get(option, f"--{option.replace('_', '-')}")
-
-
 def _unknown_option(name: str, option: str, fields: Mapping[str, Any]) -> UsageError:
     owners = [other for other in _BUILT_IN if _FIELDS.get(option, option) in option_types(find_decoder(other))]
-    if option in _TABLE_OPTIONS:
+    if option in OF_TABLES_ALONE:
         fix = "write it in the config: docs/graph-config.md lists its keys" if name == "graph" else "leave it out"
-        return UsageError(f"{flag_of(option)} belongs to --nodes and --edges, not to {name}", fix=fix)
+        return UsageError(f"{flag_of(option, DecoderOptions)} belongs to --nodes and --edges, not to {name}", fix=fix)
     if owners:
-        fit = ["tables (--nodes, --edges)", *owners] if option in _SHARED_OPTIONS else owners
+        fit = ["tables (--nodes, --edges)", *owners] if option in SHARED_WITH_TABLES else owners
         listed = " and ".join((", ".join(fit[:-1]), fit[-1])) if len(fit) > 1 else fit[0]
         if name == "graph":
             key = _CONFIG_KEYS.get(option, option)
@@ -192,7 +182,7 @@ def _unknown_option(name: str, option: str, fields: Mapping[str, Any]) -> UsageE
             )
         else:
             fix = "leave it out" if name == _TABLES else f"leave it out, or choose --format {owners[0]}"
-        return UsageError(f"{flag_of(option)} belongs to {listed}, not to {name}", fix=fix)
+        return UsageError(f"{flag_of(option, DecoderOptions)} belongs to {listed}, not to {name}", fix=fix)
     known = ", ".join(fields) or "none at all"
     return UsageError(f"decoder {name!r} has no option {option!r}", fix=f"its options are: {known}")
 

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
+from graphprep.model.option import MISSING_TIME, Option, read_pairs
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import Layout
 from graphprep.model.shown.results import Card, RunResult
 from graphprep.model.shown.texts import count, duration, size
+
+_of_graph = partial(Option, "Graph")
+_of_files = partial(Option, "Files")
+
+
+def read_dtypes(flag: str, texts: Sequence[str]) -> Mapping[str, str]:
+    """Read repeated ``[NAME=]DTYPE``; the name is ``*`` where none is given. Raises UsageError."""
+    return read_pairs(flag, [one if "=" in one else f"*={one}" for one in texts])
+
 
 EdgeOrder = Literal["csc", "csr", "input"]
 Side = Literal["node", "edge"]
@@ -93,19 +104,69 @@ class ExportOptions:
     ``link`` lets arrays of the store that the target takes as they are be hard links where OUT is on the same disk.
     """
 
+    ids: Annotated[
+        Literal["auto", "raw", "typed"],
+        _of_graph("What nodes are called: raw IDs, 0..n-1 (typed), or raw where these are 0..n-1 (auto)."),
+    ] = "auto"
+    partitions: Annotated[
+        int | None,
+        _of_graph("Number of partitions.  [default: the store's]", metavar="N", least=1, hint="give the number of partitions"),
+    ] = None
+    partition_by: Annotated[
+        str | None,
+        _of_graph(
+            "range, hash, modulo, random, round-robin, ldg, fennel, metis, a file, or python:MODULE:FUNCTION.  [default: "
+            "as in the store]",
+            metavar="METHOD",
+            words="range|hash|modulo|random|round-robin|ldg|fennel|metis",
+        ),
+    ] = None
+    seed: Annotated[int, _of_graph("Seed of --partition-by random.", metavar="N")] = 0
+    feature_dtypes: Annotated[
+        Mapping[str, str],
+        _of_graph(
+            "Write a column with this dtype, such as feat=float16, or without NAME all features; NAME may be TYPE:COLUMN. "
+            "May be repeated.",
+            metavar="[NAME=]DTYPE",
+            flags="--feature-dtype",
+            read=read_dtypes,
+        ),
+    ] = field(default_factory=dict)
+    densify: Annotated[
+        tuple[str, ...],
+        _of_graph(
+            "Write a sparse column as a dense one, as wide as its largest coordinate says; may be repeated.",
+            metavar="[TYPE:]COL",
+        ),
+    ] = ()
+    drop_columns: Annotated[
+        tuple[str, ...], _of_graph("Column to leave out; may be repeated.", metavar="[TYPE:]COL", flags="--drop-column")
+    ] = ()
+    drop_unsupported: Annotated[bool, _of_graph("Leave out columns that the target does not support.")] = False
+    message_edges: Annotated[
+        MessageEdges | None,
+        _of_graph(
+            "Of edges with a split, those that the graph has; the others are seeds alone.  [default: train, of files all]"
+        ),
+    ] = None
+    missing_time: Annotated[
+        str,
+        _of_graph(
+            "pyg, graphbolt, deepgnn: edges without a time, where samplers draw by it: refuse them, drop them, or their time.",
+            metavar="refuse|drop|TIME",
+            words=MISSING_TIME,
+        ),
+    ] = "refuse"
+    link: Annotated[
+        bool,
+        _of_files(
+            "Hard links to the store's arrays where the target takes them as they are, or copies.", flags="--link/--copy"
+        ),
+    ] = False
+    overwrite: Annotated[bool, _of_files("Replace OUT if it is an export; the old one stays until the new one is whole.")] = (
+        False
+    )
     target_options: Mapping[str, Any] = field(default_factory=dict)
-    ids: Literal["auto", "raw", "typed"] = "auto"
-    partitions: int | None = None
-    partition_by: str | None = None
-    seed: int = 0
-    feature_dtypes: Mapping[str, str] = field(default_factory=dict)
-    drop_columns: Sequence[str] = ()
-    densify: Sequence[str] = ()
-    drop_unsupported: bool = False
-    message_edges: MessageEdges | None = None
-    missing_time: str = "refuse"
-    link: bool = False
-    overwrite: bool = False
     run: RunOptions = field(default_factory=RunOptions)
 
 

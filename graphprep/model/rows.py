@@ -10,6 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.model.schema import Role
+
 # Integer raw IDs in flight are uint64: the number itself, or the 64 bits of an int64 where a node type's IDs are signed.
 RawIds = NDArray[np.uint64]
 
@@ -49,9 +51,6 @@ class RawTexts:
 
 Family = Literal["numbers", "sparse", "binary", "temporal"]
 Guess = Literal["numbers", "bools", "nulls"]
-Role = Literal[
-    "weight", "time", "created_at", "removed_at", "created", "label", "split", "seeds", "negative_src", "negative_dst"
-]
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated
+
+from graphprep.model.option import Option, read_pairs
+
+_of_resources = partial(Option, "Resources")
 
 
 @dataclass(frozen=True)
@@ -15,9 +21,35 @@ class RunOptions:
     written like ``memory_limit``; a share is one of what is free there.
     """
 
-    memory_limit: str = "auto"
-    threads: int = 0
-    tmp_dir: str | None = None
-    storage_options: Mapping[str, str] = field(default_factory=dict)
-    device: str | None = None
-    device_memory_limit: str = "auto"
+    memory_limit: Annotated[str, _of_resources("Memory to use, all workers together: 8GiB, 50% or auto.", metavar="SIZE")] = (
+        "auto"
+    )
+    threads: Annotated[
+        int,
+        _of_resources(
+            "Threads to work with; 0 means one a core.", metavar="N", least=0, most=4096, hint="use 0 for one thread a core"
+        ),
+    ] = 0
+    tmp_dir: Annotated[
+        str | None, _of_resources("Folder for temporary files.  [default: beside OUT, else the system's]", metavar="DIR")
+    ] = None
+    storage_options: Annotated[
+        Mapping[str, str],
+        _of_resources(
+            "Option of the remote file system, such as anon=true for s3://; may be repeated.",
+            metavar="KEY=VALUE",
+            flags="--storage-option",
+            read=read_pairs,
+        ),
+    ] = field(default_factory=dict)
+    device: Annotated[
+        str | None,
+        _of_resources(
+            "Where arrays are built: auto, cpu, cuda or cuda:N.  [default: GRAPHPREP_DEVICE, else auto]",
+            metavar="NAME",
+            words="auto|cpu|cuda(?::[0-9]+)?",
+        ),
+    ] = None
+    device_memory_limit: Annotated[
+        str, _of_resources("Memory to use on a GPU: 8GiB, 50% of what is free there, or auto.", metavar="SIZE")
+    ] = "auto"

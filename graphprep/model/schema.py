@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from operator import methodcaller
 from typing import Any, Literal
 
-from graphprep.model.rows import Role
-
+Role = Literal[
+    "weight", "time", "created_at", "removed_at", "created", "label", "split", "seeds", "negative_src", "negative_dst"
+]
 Kind = Literal["dense", "ragged", "sparse", "binary", "temporal"]
 RawIdKind = Literal["identity", "int64", "uint64", "string"]
 NeighborOrder = Literal["input", "id", "time", "weight"]

@@ -14,7 +14,6 @@ import pytest
 
 import graphprep
 from graphprep import api
-from graphprep.cli import convert as convert_command
 from graphprep.cli.convert import summary_text
 from graphprep.cli.main import run
 from graphprep.cli.stores.info import info_text
@@ -277,12 +276,10 @@ def test_decoder_flags_are_the_decoders_fields():
     """Every decoder flag is a field of one of our decoders, and every field (but what all share) has a flag."""
     from graphprep.decoders.registry import _BUILT_IN, find_decoder
     from graphprep.model.options.checks import option_types
+    from graphprep.model.options.decoding import DECODER_OPTIONS, OF_TABLES_ALONE
 
     fields = set().union(*(option_types(find_decoder(name)) for name in _BUILT_IN))
-    flags = {
-        field for group in (convert_command.EdgesFlags, convert_command.DeepGnnFlags) for field in group.__dataclass_fields__
-    } | {"strict"}
-    assert flags == fields - {"weight_dtype"}
+    assert set(DECODER_OPTIONS) - {"decoder_options_file", *OF_TABLES_ALONE} == fields - {"weight_dtype"}
 
 
 def test_convert_info_validate_ids_in_a_row(tmp_path, capsys):

@@ -21,8 +21,10 @@ import graphprep
 from graphprep import api
 from graphprep.cli import main
 from graphprep.cli.main import build_app, run
-from graphprep.decoders.registry import find_decoder, flag_of
+from graphprep.decoders.registry import find_decoder
 from graphprep.model.errors import DataError, MemoryLimitError, StorageError, UsageError
+from graphprep.model.option import flag_of
+from graphprep.model.options.decoding import DecoderOptions
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_data"
 COMMANDS = (
@@ -99,7 +101,9 @@ def test_help_all_has_every_option_once(command, capsys):
 
 @pytest.mark.parametrize("name", ["edges", "arrays", "edgelist", "json", "graphbolt"])
 def test_help_for_a_format_has_what_its_decoder_takes(name, capsys):
-    fields = {flag_of(field.name) for field in dataclasses.fields(find_decoder(name)) if field.init} - {"--weight-dtype"}
+    fields = {flag_of(field.name, DecoderOptions) for field in dataclasses.fields(find_decoder(name)) if field.init} - {
+        "--weight-dtype"
+    }
     shown = set(options_on_page(capsys, "convert", "--help-for", name))
     assert shown - {"--ids", "--num-nodes"} == fields
     assert ("--ids" in shown) == (name in ("edges", "arrays"))

@@ -13,8 +13,10 @@ import pytest
 import typer
 
 from graphprep.cli.main import build_app
-from graphprep.decoders.registry import find_decoder, flag_of, known_decoders
+from graphprep.decoders.registry import find_decoder, known_decoders
 from graphprep.exporters.registry import find_exporter, known_targets
+from graphprep.model.option import flag_of
+from graphprep.model.options.decoding import DecoderOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -130,7 +132,9 @@ def test_every_decoder_and_its_options_are_documented():
     for name in _BUILT_IN:
         page = DOCUMENTS[f"docs/formats/{name}.md"].read_text()
         for field in filter(lambda field: field.init, dataclasses.fields(find_decoder(name))):
-            assert f"`{flag_of(field.name)}" in page, f"docs/formats/{name}.md does not mention {flag_of(field.name)}"
+            assert f"`{flag_of(field.name, DecoderOptions)}" in page, (
+                f"docs/formats/{name}.md does not mention {flag_of(field.name, DecoderOptions)}"
+            )
         assert f"docs/formats/{name}.md" in DOCUMENTS["README.md"].read_text()
 
 

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 import graphprep
-from graphprep.cli.convert import DeepGnnFlags, EdgesFlags
 from graphprep.cli.main import run
-from graphprep.cli.tables import TableFlags
 from graphprep.model.errors import GraphprepError, UsageError
 from graphprep.model.export import ExportOptions
 from graphprep.model.options.checks import make_options
 from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.options.decoding import DECODER_OPTIONS
 from graphprep.model.options.generate import GenerateOptions
 from graphprep.model.options.partition import PartitionOptions
 from graphprep.model.options.reorder import ReorderOptions
@@ -24,7 +23,7 @@ from graphprep.model.options.sample import SampleOptions
 from graphprep.model.options.split import SplitOptions
 from graphprep.model.options.stats import StatsOptions
 from graphprep.model.options.transform import TransformOptions
-from graphprep.model.options.words import DECODER_OPTIONS, flags_in_messages, parameter_words
+from graphprep.model.options.words import flags_in_messages, parameter_words
 from graphprep.model.run_options import RunOptions
 from graphprep.storage.read.arrays import StoreReader
 from graphprep.storage.read.urls import Storage
@@ -192,21 +191,13 @@ def test_every_flag_of_a_message_is_an_option():
     package = Path(graphprep.__file__).parent
     sources = [path for path in package.rglob("*.py") if not path.is_relative_to(package / "cli")]
     flags = {flag for path in sources for flag in re.findall(r"[\"' ](--[a-z][a-z-]*[a-z])\b", _messages(path.read_text()))}
-    flags -= {"--help", "--export", "--decoder-options", "--tmp"}
+    flags -= {"--help", "--export", "--decoder-options", "--tmp", "--no"}
     words = {flag: re.sub(r"=.*", "", parameter_words(flag)) for flag in flags}
     assert {flag for flag, word in words.items() if word not in known} == set()
 
 
 def _messages(text):
     return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith(("#", '"""')))
-
-
-def test_the_decoders_options_are_those_of_the_command_line():
-    flags = {field.name for kind in (EdgesFlags, DeepGnnFlags) for field in dataclasses.fields(kind)}
-    alone = set(
-        TableFlags(id_col=["a"], type_col="b", id_space="global", null=["c"], escape="d", comment="e").decoder_options()
-    )
-    assert set(DECODER_OPTIONS) == flags | alone | {"strict"}
 
 
 def test_the_method_of_partitioning_has_one_name():

@@ -102,16 +102,16 @@ def test_nothing_is_written(tmp_path, monkeypatch):
 
 def test_stages_declare_what_convert_declares(tmp_path, monkeypatch):
     """The ledger's entries of a conversion, by stage, are those that were planned, byte for byte."""
-    from graphprep.convert import run
+    from graphprep import context
 
     kept = []
 
-    class Kept(run.Ledger):
+    class Kept(context.Ledger):
         def __init__(self, *args):
             super().__init__(*args)
             kept.append(self)
 
-    monkeypatch.setattr(run, "Ledger", Kept)
+    monkeypatch.setattr(context, "Ledger", Kept)
     write_lines(tmp_path / "edges.txt", skewed_edges(30_000))
     options = {"memory_limit": "512MiB", "threads": 2, "partitions": 2}
     planned, _ = both(tmp_path / "edges.txt", tmp_path / "out", **options)

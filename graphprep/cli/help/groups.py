@@ -8,13 +8,15 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
-from graphprep.cli.help.pages import FIRST, LATER, PAGE_OPTIONS, format_of_page, write_format_text, write_options
+from graphprep.cli.help.pages import LATER, PAGE_OPTIONS, format_of_page, write_format_text, write_options
 from graphprep.cli.printed.colors import painted
+from graphprep.model.option import Declared, Option, declared
 
 _TEXTS = (str, str | None)
 _TEXT_LISTS = (list[str], list[str] | None)
@@ -22,20 +24,23 @@ _NUMBERS = (int, int | None)
 _NUMBER = re.compile("[0-9]{1,18}")
 
 
-def with_groups(*, later: tuple[type, ...] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Spread every parameter that is a dataclass into its fields, as options of their own.
+def with_groups(
+    *, later: tuple[type, ...] = (), without: Collection[str] = (), hidden: Collection[str] = ()
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Spread every parameter that is a dataclass of options into its fields, and those of dataclasses in these.
 
-    ``def info(path: Path, *, run: RunFlags)`` thus gets ``--memory-limit``, ``--threads`` and so on, which are declared once.
-    Of the groups ``later`` the first screen of the help shows what is marked ``FIRST``; other options show the other pages.
+    ``def info(path: Path, *, run: RunOptions)`` thus gets ``--memory-limit``, ``--threads`` and so on, which are declared once;
+    none of the names ``without``, and those ``hidden`` are not in the help. Of the groups ``later`` the first screen of the
+    help shows what ``is_first``; other options show the other pages.
     """
 
     def wrap(command: Callable[..., Any]) -> Callable[..., Any]:
         hints = get_type_hints(command, include_extras=True)
-        groups: dict[str, Any] = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
+        groups = {name: _Group(hint, later, without) for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
         parameters: list[inspect.Parameter] = []
         for parameter in inspect.signature(command).parameters.values():
             group = groups.get(parameter.name)
-            parameters += _spread(group, group in later) if group else [parameter.replace(annotation=hints[parameter.name])]
+            parameters += group.parameters(hidden) if group else [_own(parameter, hints[parameter.name], bool(later))]
         pages = PAGE_OPTIONS if later else ()
 
         @functools.wraps(command)
@@ -43,7 +48,7 @@ def with_groups(*, later: tuple[type, ...] = ()) -> Callable[[Callable[..., Any]
             for page in pages:
                 given.pop(page.name)
             for name, group in groups.items():
-                given[name] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
+                given[name] = group.make(given)
             return command(**given)
 
         del spread.__wrapped__  # else its signature hides ours
@@ -54,21 +59,78 @@ def with_groups(*, later: tuple[type, ...] = ()) -> Callable[[Callable[..., Any]
     return wrap
 
 
-def _spread(group: Any, is_later: bool) -> list[inspect.Parameter]:
-    """Return one keyword parameter a field, with the field's default."""
-    hints = get_type_hints(group, include_extras=True)
-    if is_later:
-        hints = {name: hint if FIRST in hint.__metadata__ else Annotated[hint, LATER] for name, hint in hints.items()}
-    return [
-        inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=_default(field), annotation=hints[field.name])
-        for field in dataclasses.fields(group)
-    ]
+class _Group:
+    """A dataclass of options as parameters of a command, and made of their values again."""
+
+    def __init__(self, kind: Any, later: tuple[type, ...], without: Collection[str]) -> None:
+        self._kind = kind
+        self._is_later = kind in later
+        self._options = [one for name, one in declared(kind).items() if name not in without]
+        hints = get_type_hints(kind)
+        inner = [one.name for one in dataclasses.fields(kind) if dataclasses.is_dataclass(hints[one.name])]
+        self._inner = {name: _Group(hints[name], later, without) for name in inner}
+
+    def parameters(self, hidden: Collection[str]) -> list[inspect.Parameter]:
+        """Return a keyword parameter for each option."""
+        own = [_parameter(one, is_later=self._is_later, is_hidden=one.name in hidden) for one in self._options]
+        return own + [parameter for group in self._inner.values() for parameter in group.parameters(hidden)]
+
+    def make(self, given: dict[str, Any]) -> Any:
+        """Take what was given for the options, and return the dataclass. Raises UsageError."""
+        values = {one.name: _value(one, given.pop(one.name)) for one in self._options}
+        return self._kind(**values, **{name: group.make(given) for name, group in self._inner.items()})
 
 
-def _default(field: dataclasses.Field[Any]) -> Any:
-    if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+def _own(parameter: inspect.Parameter, hint: Any, is_later: bool) -> inspect.Parameter:
+    """Return an option that is a parameter itself, as typer takes it; an argument as it is."""
+    option = next((one for one in get_args(hint)[1:] if isinstance(one, Option)), None)
+    if option is None:
+        return parameter.replace(annotation=hint)
+    made = _parameter(Declared(parameter.name, get_args(hint)[0], option, parameter.default), is_later=is_later)
+    return made.replace(kind=parameter.kind)
+
+
+def _parameter(one: Declared, *, is_later: bool, is_hidden: bool = False) -> inspect.Parameter:
+    """Return an option as typer takes it: texts where values are made of texts, and a switch that is off."""
+    option, kind, default = one.option, one.kind, one.default
+    is_switch = _is_switch(one)
+    if get_origin(kind) in (tuple, Mapping):
+        kind, default = list[str], []
+    elif option.read is not None:
+        kind = str | None
+    elif is_switch:
+        kind, default = bool, False
+    flags = option.flags.split() or ([option.flag(one.name)] if is_switch else [])
+    made = typer.Option(
+        *flags,
+        help=option.help,
+        metavar="" if option.is_counted else option.metavar,
+        rich_help_panel=option.panel,
+        show_default=not (is_switch or option.is_counted or one.default is None),
+        hidden=is_hidden,
+        count=option.is_counted,
+    )
+    marks = (made, option, LATER) if is_later and not option.is_first else (made, option)
+    default = inspect.Parameter.empty if option.is_required else default
+    return inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, *marks])
+
+
+def _is_switch(one: Declared) -> bool:
+    """Return whether an option is given by its flag alone."""
+    return one.kind in (bool, bool | None) and "/" not in one.option.flags
+
+
+def _value(one: Declared, given: Any) -> Any:
+    """Return the value of an option. Raises UsageError."""
+    option, origin = one.option, get_origin(one.kind)
+    if origin is tuple:
+        return tuple(given)
+    if option.read is not None:
+        texts = given if origin is Mapping else [] if given is None else [given]
+        return option.read(option.flag(one.name), texts) if texts else one.default
+    if _is_switch(one):
+        return not option.flags.startswith("--no-") if given else one.default
+    return given
 
 
 def _spare_conversions(command: Any, context: Any) -> None:

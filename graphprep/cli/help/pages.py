@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
-FIRST = "first"  # behind an option in its annotation: it is on the first screen
-LATER = "later"  # it is not
+from graphprep.model.option import Option
+
+LATER = "later"  # behind an option in its annotation: it is not on the first screen
 _PAGE = "graphprep.help"  # where a context says which page is asked for
 _ALL = "*"
+_LATE = ("Tables", "Columns from", "Columns and", "DeepGNN", "Export", "Resources", "Output of", "Help")  # how titles begin
 _OF_STORES = ("weight_dtype",)  # decoders are told it, but it holds for every format
-
-
-@dataclass(frozen=True)
-class Of:
-    """Behind an option in its annotation: formats that take it, beside those whose decoders have a field of its name."""
-
-    formats: tuple[str, ...]
-
-
-OF_TABLES = Of(("tables",))  # of --nodes and --edges
 
 
 def _show_all(context: typer.Context, asked: bool) -> None:
@@ -106,9 +97,14 @@ def write_options(context: Any, formatter: Any, params: Iterable[Any], marks: Ma
             group = "Help" if param.name in _ABOUT_HELP else getattr(param, "rich_help_panel", None)
             title = f"Options of {name}" if name else "Options" if is_short else group or "Other options"
             sections.setdefault(title, []).append(_shortened(record) if is_short else record)
-    for title, records in sections.items():
+    for title, records in sorted(sections.items(), key=lambda one: _rank(one[0])):
         with formatter.section(title):
             formatter.write_dl(records or [("none", "")], col_max=28)
+
+
+def _rank(title: str) -> int:
+    """Return where a section stands: behind those of the command what is of some inputs alone, and what all commands have."""
+    return next((rank for rank, begin in enumerate(_LATE, 1) if title.startswith(begin)), 0)
 
 
 def _shortened(record: tuple[str, str]) -> tuple[str, str]:
@@ -132,5 +128,5 @@ def _of_format(name: str, params: Iterable[Any], marks: Mapping[str, tuple[Any, 
         param
         for param in params
         if (param.name in fields and param.name not in _OF_STORES)
-        or any(isinstance(one, Of) and name in one.formats for one in marks.get(param.name, ()))
+        or any(isinstance(one, Option) and name in one.formats for one in marks.get(param.name, ()))
     ]

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 import typer
 
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import StorageFlags, option
+from graphprep.cli.options import OF_MEMORY
+from graphprep.model.option import Option
+from graphprep.model.run_options import RunOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from graphprep.ids.lookup import FoundIds, GivenIds, IdLookup
 
-_of_conversion = partial(option, "Conversion")
+_of_conversion = partial(Option, "Conversion")
 _BLOCK = 1 << 16  # IDs converted at once
 _SCAN_BLOCK = 1 << 22  # where every block costs a pass over all edge IDs
 _SHOWN = 40
@@ -28,7 +30,7 @@ _DIGITS = 1000  # longer numbers take Python long to read, and no store has them
 _CONTROL = re.compile("[\x00-\x1f]")
 
 
-@with_groups()
+@with_groups(without=OF_MEMORY)
 def ids(
     store: Annotated[str, typer.Argument(metavar="STORE", help="Store to look into.", show_default=False)],
     values: Annotated[
@@ -42,18 +44,16 @@ def ids(
         str,
         _of_conversion(
             "Space of the IDs: raw, typed, homo, part, local, previous; edges: id, row, homo, part, local.",
-            "--from",
+            flags="--from",
             metavar="SPACE",
         ),
     ],
-    to_space: Annotated[str, _of_conversion("Space to convert to. Local IDs are PART:LOCAL.", "--to", metavar="SPACE")],
+    to_space: Annotated[str, _of_conversion("Space to convert to. Local IDs are PART:LOCAL.", flags="--to", metavar="SPACE")],
     type_name: Annotated[
         str | None,
-        _of_conversion("Node type, or edge type SRC:REL:DST; needed where IDs do not tell it.", "--type", metavar="TYPE"),
+        _of_conversion("Node type, or edge type SRC:REL:DST; needed where IDs do not tell it.", flags="--type", metavar="TYPE"),
     ] = None,
-    edge: Annotated[
-        bool, _of_conversion("Convert edges: edge ID (id), edge row (row), homo, part, local.", "--edge", default=False)
-    ] = False,
+    edge: Annotated[bool, _of_conversion("Convert edges: edge ID (id), edge row (row), homo, part, local.")] = False,
     file: Annotated[str | None, _of_conversion("File of IDs, one a line.", metavar="FILE")] = None,
     missing: Annotated[
         Literal["error", "skip", "mark"],
@@ -61,8 +61,8 @@ def ids(
             "At an ID that the store does not have: fail, leave it out, or print -1 (an empty line for string IDs)."
         ),
     ] = "error",
-    as_json: Annotated[bool, _of_conversion("Print one JSON object an ID, for machines.", "--json", default=False)] = False,
-    storage_flags: StorageFlags,
+    as_json: Annotated[bool, _of_conversion("Print one JSON object an ID, for machines.", flags="--json")] = False,
+    run_options: RunOptions,
 ) -> None:
     """Convert IDs between raw, typed, homo, part and local.
 
@@ -76,10 +76,10 @@ def ids(
     from graphprep import api
 
     with api.open_ids(
-        store, from_=from_space, to=to_space, type_=type_name, edges=edge, storage_options=storage_flags.to_mapping()
+        store, from_=from_space, to=to_space, type_=type_name, edges=edge, storage_options=run_options.storage_options
     ) as lookup:
         printer = Printer(lookup, missing, as_json=as_json)
-        for lines in _read_lines(lookup, values or [], file, storage_flags.to_mapping()):
+        for lines in _read_lines(lookup, values or [], file, run_options.storage_options):
             typer.echo(printer.convert(lines), nl=False)
 
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, InputFlags
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import AsJson, ReportFlags, StorageFlags, of_report
+from graphprep.cli.options import OF_MEMORY, AsJson, ReportFlags
 from graphprep.cli.printed.summaries import more_line, note_lines, print_result
 from graphprep.cli.tables import TableFlags, flag_words
+from graphprep.model.options.convert import HEAD, InputOptions
+from graphprep.model.options.decoding import DecoderOptions
+from graphprep.model.run_options import RunOptions
 from graphprep.model.shown.results import largest_types
 from graphprep.model.shown.texts import (
     display_url,
@@ -35,7 +37,7 @@ _HEAD_INDENT = "    "
 _LEAST_CELL = 24  # characters: IDs and numbers are never cut
 
 
-@with_groups(later=(InputFlags, TableFlags, EdgesFlags, DeepGnnFlags, ReportFlags, StorageFlags))
+@with_groups(later=(InputOptions, TableFlags, DecoderOptions, ReportFlags, RunOptions), without=OF_MEMORY)
 def info(
     *,
     inputs: Annotated[
@@ -46,13 +48,12 @@ def info(
             show_default=False,
         ),
     ] = None,
-    input_flags: InputFlags,
+    given: InputOptions,
     table_flags: TableFlags,
-    edges_flags: EdgesFlags,
-    deepgnn_flags: DeepGnnFlags,
-    storage_flags: StorageFlags,
+    decoding: DecoderOptions,
+    run_options: RunOptions,
     report_flags: ReportFlags,
-    head: Annotated[int, of_report("Show the first N nodes and edges of each type.", metavar="N")] = 0,
+    head: Annotated[int, HEAD] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Describe a store, raw files, samples or an export.
@@ -63,22 +64,16 @@ def info(
     Example: graphprep info sample_data/karate/karate.csv --head 3
     """
     from graphprep import api
-    from graphprep.cli.convert import check_inputs, given_decoder_options, make_input_options
+    from graphprep.cli.convert import check_inputs, reading_of
     from graphprep.cli.progress import reporting
     from graphprep.info.inspect import GraphInfo
-    from graphprep.model.run_options import RunOptions
 
     urls = check_inputs(inputs, table_flags, "PATH is needed: what to describe")
-    options = make_input_options(
-        input_flags,
-        table_flags,
-        given_decoder_options(input_flags, edges_flags, deepgnn_flags),
-        RunOptions(storage_options=storage_flags.to_mapping()),
-    )
+    options = reading_of(table_flags, decoding, given, run=run_options)
     with reporting(report_flags) as reporter:
         found = api.info(urls, head=head, options=options, reporter=reporter)
     if table_flags.named:
-        found = with_flags(found, flag_words(table_flags, edges_flags))
+        found = with_flags(found, flag_words(table_flags, decoding, given))
     as_data = as_json or not isinstance(found, GraphInfo)  # a graph config is made for a file
     to_text = partial(found_text, inputs=urls, as_json=as_json)
     print_result(found, to_text, to_text, report_flags, as_json=as_data)

@@ -2,73 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import AsJson, DeviceFlags, ReportFlags, StorageFlags, option, values_of
+from graphprep.cli.options import AsJson, ReportFlags
 from graphprep.cli.printed.summaries import note_lines, print_result, summary_json, types_lines, work_line, wrapped_text
 from graphprep.cli.printed.words import count, table
+from graphprep.model.options.partition import PartitionOptions
 from graphprep.model.shown.results import MOST_TYPES
 from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:
     from graphprep.model.options.partition import PartitionSummary
-
-_of_partitions = partial(option, "Partitions")
-_of_store = partial(option, "Store")
-
-
-@dataclass(frozen=True)
-class PartitionFlags:
-    """How nodes are assigned to partitions."""
-
-    by: Annotated[
-        str,
-        _of_partitions(
-            "range, hash, modulo, random, round-robin; by edges ldg, fennel or metis; a file or folder of assignments; or "
-            "python:MODULE:FUNCTION.",
-            metavar="METHOD",
-            default=False,
-        ),
-    ]
-    partitions: Annotated[
-        int | None,
-        _of_partitions(
-            "Number of partitions.  [default: the store's, or the file's]", "--partitions -p", metavar="N", default=False
-        ),
-    ] = None
-    seed: Annotated[int, _of_partitions("Seed of --by random.", metavar="N")] = 0
-    passes: Annotated[
-        int | None, _of_partitions("Times that ldg and fennel place each node.  [default: 5]", metavar="N", default=False)
-    ] = None
-    balance: Annotated[
-        list[str],
-        _of_partitions(
-            "What methods by edges give equal shares of: nodes, edges, type (nodes of each type), or a node column: its sum, "
-            "or, of bools, splits and categories, nodes of each value. May be repeated.  [default: nodes]",
-            metavar="WHAT",
-            default=False,
-        ),
-    ] = field(default_factory=list)
-    max_imbalance: Annotated[
-        float | None,
-        _of_partitions("What a partition may have of it, over the mean.  [default: 1.05]", metavar="X", default=False),
-    ] = None
-    halo_hops: Annotated[
-        int, _of_partitions("Hops from a partition's nodes to those of others that the report counts as its halo.", metavar="K")
-    ] = 1
-    assignment_only: Annotated[
-        bool,
-        _of_partitions(
-            "Write DGL's files of assignments in place of a store: TYPE.txt and partition_meta.json.",
-            "--assignment-only",
-            default=False,
-        ),
-    ] = False
 
 
 @with_groups()
@@ -76,17 +23,7 @@ def partition(
     store: Annotated[str, typer.Argument(metavar="STORE", help="Store to read.", show_default=False)],
     out: Annotated[str, typer.Argument(metavar="OUT", help="Folder or URL of what is written.", show_default=False)],
     *,
-    partition_flags: PartitionFlags,
-    overwrite: Annotated[
-        bool,
-        _of_store(
-            "Replace OUT if it is what would be written; the old one stays until the new one is whole.",
-            "--overwrite",
-            default=False,
-        ),
-    ] = False,
-    run_flags: DeviceFlags,
-    storage_flags: StorageFlags,
+    options: PartitionOptions,
     report_flags: ReportFlags,
     as_json: AsJson = False,
 ) -> None:
@@ -99,10 +36,7 @@ def partition(
     """
     from graphprep import api
     from graphprep.cli.progress import reporting
-    from graphprep.model.options.partition import PartitionOptions
 
-    run = run_flags.to_options(storage_flags)
-    options = PartitionOptions(**values_of(partition_flags), overwrite=overwrite, run=run)
     with reporting(report_flags) as reporter:
         summary = api.partition(store, out, options, reporter)
     print_result(summary, summary_json, summary_text, report_flags, as_json=as_json)

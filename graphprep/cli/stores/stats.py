@@ -2,52 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, ErrorFlags, InputFlags
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, option, values_of
+from graphprep.cli.options import OF_DEVICES, AsJson, ReportFlags
 from graphprep.cli.printed.summaries import print_result
 from graphprep.cli.tables import TableFlags
+from graphprep.model.options.convert import FaultOptions, InputOptions
+from graphprep.model.options.decoding import DecoderOptions
+from graphprep.model.options.stats import StatsOptions
+from graphprep.model.run_options import RunOptions
 
 if TYPE_CHECKING:
     from graphprep.model.options.stats import StatsReport
 
-_of_stats = partial(option, "Statistics")
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class StatsFlags:
-    """What is looked at."""
-
-    triangles: Annotated[
-        Literal["auto", "exact", "sampled"] | None,
-        _of_stats(
-            "Find triangles and clustering: count them, estimate them from a sample, or (auto) count them where memory holds "
-            "the graph.",
-            default=False,
-        ),
-    ] = None
-    top: Annotated[int, _of_stats("Name the N nodes of the most edges.", metavar="N")] = 10
-    seed: Annotated[int, _of_stats("Seed of the sample.", metavar="N")] = 0
-    plot: Annotated[
-        str | None,
-        _of_stats(
-            "Write pictures to a file: .svg, .png, or .html, a report by itself. Needs the extra plots.",
-            metavar="FILE",
-            default=False,
-        ),
-    ] = None
-    overwrite: Annotated[bool, _of_stats("Replace the file of pictures.", default=False)] = False
-
-
-@with_groups(
-    later=(InputFlags, ErrorFlags, TableFlags, EdgesFlags, DeepGnnFlags, ReportFlags, RunFlags, StorageFlags),
-)
+@with_groups(later=(InputOptions, FaultOptions, RunOptions, TableFlags, DecoderOptions, ReportFlags), without=OF_DEVICES)
 def stats(
     *,
     inputs: Annotated[
@@ -58,14 +30,11 @@ def stats(
             show_default=False,
         ),
     ] = None,
-    stats_flags: StatsFlags,
-    input_flags: InputFlags,
-    error_flags: ErrorFlags,
+    options: StatsOptions,
+    given: InputOptions,
+    faults: FaultOptions,
     table_flags: TableFlags,
-    edges_flags: EdgesFlags,
-    deepgnn_flags: DeepGnnFlags,
-    run_flags: RunFlags,
-    storage_flags: StorageFlags,
+    decoding: DecoderOptions,
     report_flags: ReportFlags,
     as_json: AsJson = False,
 ) -> None:
@@ -76,15 +45,11 @@ def stats(
     Example: graphprep stats karate-store --triangles exact
     """
     from graphprep import api
-    from graphprep.cli.convert import check_inputs, given_decoder_options, make_input_options
+    from graphprep.cli.convert import check_inputs, reading_of
     from graphprep.cli.progress import reporting
-    from graphprep.model.options.stats import StatsOptions
 
-    decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
     urls = check_inputs(inputs, table_flags, "STORE or INPUT is needed: what to look at")
-    run = run_flags.to_options(storage_flags)
-    reading = make_input_options(input_flags, table_flags, decoder_flags, run, error_flags)
-    options = StatsOptions(**values_of(stats_flags), run=run)
+    reading = reading_of(table_flags, decoding, given, faults, run=options.run)
     with reporting(report_flags) as reporter:
         report = api.stats(urls, options, reporter, reading=reading)
     print_result(report, report_json, _text, report_flags, as_json=as_json)

@@ -2,55 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import AsJson, DeviceFlags, OverwriteStore, ReportFlags, StorageFlags, option, values_of
+from graphprep.cli.options import AsJson, ReportFlags
 from graphprep.cli.printed.summaries import note_lines, print_result, summary_json, types_lines, work_line, wrapped_text
+from graphprep.model.options.transform import TransformOptions
 from graphprep.model.shown.texts import display_url
 
 if TYPE_CHECKING:
     from graphprep.model.options.transform import TransformSummary
-
-_of_store = partial(option, "Store")
-
-
-@dataclass(frozen=True)
-class OutputFlags:
-    """What is written."""
-
-    ids: Annotated[
-        Literal["compact", "preserved"],
-        _of_store("Where nodes go: the IDs of the others close up (compact), or all nodes stay and only edges go (preserved)."),
-    ] = "compact"
-    other_types: Annotated[
-        Literal["keep", "drop"],
-        _of_store("What node-subgraph and edge-subgraph do with what is of a type that is not named."),
-    ] = "drop"
-    into: Annotated[
-        str | None,
-        _of_store("flatten makes one edge type of this name, all nodes of one type, as to-homogeneous does.", metavar="NAME"),
-    ] = None
-    as_: Annotated[
-        list[str],
-        _of_store(
-            "Call a column that an operation makes NAME; COLUMN says which, where it makes several. Repeatable.",
-            "--as",
-            metavar="[COLUMN=]NAME",
-        ),
-    ] = field(default_factory=list)
-    maps: Annotated[
-        str | None,
-        _of_store(
-            "Also write, for every type, where each old node and edge is now: .npy files of IDs, -1 for what is gone.",
-            metavar="DIR",
-        ),
-    ] = None
-    overwrite: OverwriteStore = False
 
 
 @with_groups()
@@ -61,9 +24,7 @@ def transform(
         list[str], typer.Argument(metavar="OP...", help="Operations with their arguments, in order.", show_default=False)
     ],
     *,
-    output_flags: OutputFlags,
-    run_flags: DeviceFlags,
-    storage_flags: StorageFlags,
+    options: TransformOptions,
     report_flags: ReportFlags,
     as_json: AsJson = False,
 ) -> None:
@@ -79,9 +40,7 @@ def transform(
     """
     from graphprep import api
     from graphprep.cli.progress import reporting
-    from graphprep.model.options.transform import TransformOptions
 
-    options = TransformOptions(**values_of(output_flags), run=run_flags.to_options(storage_flags))
     with reporting(report_flags) as reporter:
         summary = api.transform(store, out, operations, options, reporter)
     print_result(summary, summary_json, summary_text, report_flags, as_json=as_json)

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphprep.cli.convert import DeepGnnFlags, EdgesFlags, ErrorFlags, InputFlags
+from graphprep.cli.convert import FailIfSkipped
 from graphprep.cli.help.groups import with_groups
-from graphprep.cli.options import AsJson, ReportFlags, RunFlags, StorageFlags, of_report, option
+from graphprep.cli.options import OF_DEVICES, AsJson, ReportFlags
 from graphprep.cli.printed.summaries import note_lines, print_result, print_told, types_lines, wrapped_text
 from graphprep.cli.tables import TableFlags
+from graphprep.model.option import Option
+from graphprep.model.options.convert import MAX_FAULTS, FaultOptions, InputOptions
+from graphprep.model.options.decoding import DecoderOptions
+from graphprep.model.run_options import RunOptions
 from graphprep.model.shown.texts import display_url, hide_secrets, json_text, shown
 
 if TYPE_CHECKING:
@@ -23,9 +27,7 @@ if TYPE_CHECKING:
 EXIT_FAULTS = 1
 
 
-@with_groups(
-    later=(InputFlags, ErrorFlags, TableFlags, EdgesFlags, DeepGnnFlags, ReportFlags, RunFlags, StorageFlags),
-)
+@with_groups(later=(InputOptions, FaultOptions, RunOptions, TableFlags, DecoderOptions, ReportFlags), without=OF_DEVICES)
 def validate(
     *,
     inputs: Annotated[
@@ -36,25 +38,24 @@ def validate(
             show_default=False,
         ),
     ] = None,
-    input_flags: InputFlags,
-    error_flags: ErrorFlags,
+    given: InputOptions,
+    faults: FaultOptions,
+    fail_if_skipped: FailIfSkipped = False,
     table_flags: TableFlags,
-    edges_flags: EdgesFlags,
-    deepgnn_flags: DeepGnnFlags,
-    run_flags: RunFlags,
-    storage_flags: StorageFlags,
+    decoding: DecoderOptions,
+    run_options: RunOptions,
     report_flags: ReportFlags,
     against: Annotated[
         list[str] | None,
-        option(
+        Option(
             "Comparison",
             "Compare a store with the input that it was made of, or with what its provenance.json says was read: nodes, edges "
             "and columns. Read with the options recorded there, and those given. Further PATHs are of the input.",
             metavar="INPUT",
-            default=False,
+            is_first=True,
         ),
     ] = None,
-    max_faults: Annotated[int, of_report("Print at most N faults of a store; all are counted.", metavar="N")] = 20,
+    max_faults: Annotated[int, MAX_FAULTS] = 20,
     as_json: AsJson = False,
 ) -> None:
     """Check a store against its schema and its invariants.
@@ -71,14 +72,13 @@ def validate(
     """
     from graphprep import api
     from graphprep.against.report import AgainstReport
-    from graphprep.cli.convert import check_inputs, given_decoder_options, make_input_options, refuse_skipped
+    from graphprep.cli.convert import check_inputs, reading_of, refuse_skipped
     from graphprep.cli.progress import reporting
     from graphprep.validate.check import StoreReport
 
-    decoder_flags = given_decoder_options(input_flags, edges_flags, deepgnn_flags)
     urls = check_inputs(inputs, table_flags, "PATH is needed: what to check")
     compared = _compared(urls, against)
-    options = make_input_options(input_flags, table_flags, decoder_flags, run_flags.to_options(storage_flags), error_flags)
+    options = reading_of(table_flags, decoding, given, faults, run=run_options)
     with reporting(report_flags) as reporter:
         report = api.validate(urls[:1] if against else urls, options, reporter, max_faults=max_faults, against=compared)
     if not as_json:
@@ -88,7 +88,7 @@ def validate(
     if isinstance(report, AgainstReport | StoreReport):
         if not (report.sound if isinstance(report, StoreReport) else report.equal):
             raise typer.Exit(EXIT_FAULTS)
-    elif error_flags.fail_if_skipped:
+    elif fail_if_skipped:
         refuse_skipped(report.num_skipped)
 
 

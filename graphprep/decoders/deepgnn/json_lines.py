@@ -26,7 +26,8 @@ from graphprep.kernels.cpu.deepgnn.slots import FLOAT_LIMITS
 from graphprep.kernels.cpu.ids.group import group_by_key
 from graphprep.model.errors import DataError, DecodeError
 from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock
-from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows, Role
+from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, RawRows
+from graphprep.model.schema import Role
 from graphprep.storage.faults import display_url
 
 Ints = NDArray[np.int64]

@@ -17,7 +17,8 @@ from graphprep.kernels.cpu.ids.group import group_by_key
 from graphprep.kernels.cpu.text.check import find_not_utf8
 from graphprep.kernels.cpu.text.delimited import Codes, parse_numbers
 from graphprep.model.errors import DecodeError, UsageError
-from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, Relation, Role
+from graphprep.model.rows import ColumnChunk, ColumnKey, RawEdges, RawNodes, Relation
+from graphprep.model.schema import Role
 
 _SHOWN_CHARS = 60
 _COORDINATES = "must have integers from -2^63 to 2^63-1 as coordinates"

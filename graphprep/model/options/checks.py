@@ -14,42 +14,13 @@ from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from graphprep.model.errors import UsageError
-from graphprep.model.options.words import DECODER_OPTIONS
+from graphprep.model.option import Option, declared
+from graphprep.model.options.decoding import DECODER_OPTIONS
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import edge_type_text
 
 T = TypeVar("T")
 _hints = functools.cache(get_type_hints)
-
-_FLAGS = {
-    "as_": "--as",
-    "edge_ids": "edge_ids",  # the flag says the opposite
-    "labels": "--label",
-    "splits": "--split",
-    "categories": "--category",
-    "drop_columns": "--drop-column",
-    "edge_types": "--edge-type",
-    "feature_dtypes": "--feature-dtype",
-    "storage_options": "--storage-option",
-    "permute": "permute",
-}
-# The least value of a number, and what to do where it is less.
-_LEAST = {
-    "partitions": (1, "give the number of partitions"),
-    "worker_index": (0, "number the workers from 0"),
-    "worker_count": (1, "give the number of workers"),
-    "passes": (1, "give the number of passes"),
-    "halo_hops": (1, "give the number of hops"),
-    "threads": (0, "use 0 for one thread a core"),
-    "top": (0, "give the number of hubs to name"),
-    "head": (0, "give the number of rows to show"),
-    "max_faults": (0, "give the number of faults to print"),
-    "min_nodes": (0, "give the least number of nodes"),
-    "min_edges": (0, "give the least number of edges"),
-    "block_bytes": (0, "use 0 for what fits the memory limit"),
-}
-# The most that a number may be: more is a slip, and would take for ever.
-_MOST = {"threads": 4096, "worker_count": 1_000_000, "max_faults": 1_000_000}
 
 
 def make_options(kind: type[T], options: T | None, given: Mapping[str, Any], without: Sequence[str] = ()) -> T:
@@ -95,18 +66,21 @@ def checked(options: T) -> T:
         value = getattr(options, field.name)
         if value is field.default or (field.default_factory is dict and value == {}):
             continue
-        fitting = check_value(field.name, value, _hints(cast(Any, type(options)))[field.name])
+        one = declared(type(options)).get(field.name)
+        hint = _hints(cast(Any, type(options)))[field.name]
+        fitting = check_value(field.name, value, hint, None if one is None else one.option)
         if fitting is not value:
             changes[field.name] = fitting
     return dataclasses.replace(options, **changes) if changes else options  # type: ignore[type-var]
 
 
-def check_value(name: str, value: Any, hint: Any) -> Any:
-    """Return an option's value as its annotation says.
+def check_value(name: str, value: Any, hint: Any, option: Option | None = None) -> Any:
+    """Return an option's value as its annotation says, and what else is declared.
 
     Raises UsageError.
     """
-    flag = _FLAGS.get(name, "--" + name.replace("_", "-"))
+    flag = f"--{name.replace('_', '-')}" if option is None else option.flag(name)
+    flag = name if flag.startswith("--no-") else flag  # which says the opposite
     kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     if value is None and type(None) in kinds:
         return None
@@ -123,11 +97,10 @@ def check_value(name: str, value: Any, hint: Any) -> Any:
     value = coerce_option(flag, os.fspath(value) if isinstance(value, os.PathLike) else value, kind)
     if isinstance(value, int) and name != "seed" and not -(2**63) <= value < 2**64:
         raise UsageError(f"{flag} must fit 64 bits, found {value}", fix="give a smaller number")
-    least, fix = _LEAST.get(name, (None, ""))
-    if least is not None and value < least:
-        raise UsageError(f"{flag} must be {least} or more, found {value}", fix=fix)
-    if name in _MOST and value is not None and value > _MOST[name]:
-        raise UsageError(f"{flag} must be {_MOST[name]:,} or less, found {value}", fix=fix)
+    if option is not None and option.least is not None and value < option.least:
+        raise UsageError(f"{flag} must be {option.least} or more, found {value}", fix=option.hint)
+    if option is not None and option.most is not None and value > option.most:
+        raise UsageError(f"{flag} must be {option.most:,} or less, found {value}", fix=option.hint)
     return value
 
 

@@ -2,78 +2,305 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Literal
+from functools import cached_property, partial
+from typing import Annotated, Any, Literal
 
+from graphprep.model.errors import UsageError
 from graphprep.model.graph_config import GraphConfig
+from graphprep.model.option import OVERWRITE, PLAIN, TABLES, Option
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import Layout, NeighborOrder
 from graphprep.model.shown.results import Card, RunResult
 
+_of_input = partial(Option, "Input")
+_of_roles = partial(Option, "Columns from files, labels, splits, seeds")
+_of_store = partial(Option, "Store")
+_of_faults = partial(Option, "Faulty input")
+_of_resources = partial(Option, "Resources")
+
+HEAD = Option(
+    "Output of the command",
+    "Show the first N nodes and edges of each type.",
+    metavar="N",
+    is_first=True,
+    least=0,
+    hint="give the number of rows to show",
+)
+MAX_FAULTS = Option(
+    "Output of the command",
+    "Print at most N faults of a store; all are counted.",
+    metavar="N",
+    is_first=True,
+    least=0,
+    most=1_000_000,
+    hint="give the number of faults to print",
+)
+
+
+def read_counts(flag: str, texts: Sequence[str]) -> Mapping[str, int]:
+    """Read repeated ``[TYPE=]N``; the type is ``""`` where none is named.
+
+    Raises UsageError where N is no number >= 0, or a type comes twice.
+    """
+    values: dict[str, int] = {}
+    for text in texts:
+        node_type, _, number = text.rpartition("=")
+        if not (number.isascii() and number.isdigit()):
+            raise UsageError(f"{flag} must be N or TYPE=N, found {text!r}", fix="write N as decimal digits")
+        if node_type in values:
+            what = f"for type {node_type!r} twice" if node_type else "twice"
+            raise UsageError(f"{flag} is given {what}", fix="give it once")
+        values[node_type] = int(number)
+    return values
+
+
+def read_limit(_flag: str, texts: Sequence[str]) -> int | str:
+    """Return a number where one is written; a share stays the text that it is."""
+    (text,) = texts
+    return int(text) if text.isascii() and text.isdigit() else text
+
 
 @dataclass(frozen=True)
-class ConvertOptions:
-    """Options of ``convert``; the command line names each of them in its help.
+class InputOptions:
+    """How an input is read.
 
-    ``format`` None means: sniff. ``decoder`` is ``package.module:Class``. ``decoder_options`` are the decoder's own fields, as
-    given. ``graph`` says which files are the tables of which types (``--nodes``, ``--edges``); ``node_data``, ``edge_data``,
-    ``labels``, ``splits``, ``seeds`` and ``categories`` are the flags' texts (``TYPE:NAME=FILE``, ``TYPE:COL``, ``TYPE=FILE``).
-    ``num_nodes`` maps a node type (``""`` for the only one) to its number of nodes. ``densify`` names sparse columns (``name``,
-    or ``type:name``) that are stored as dense ones. ``schema`` is the URL of a schema file.
-    ``max_errors`` is a number of records, or a share (``"5%"``); with fewer than ``min_nodes`` or ``min_edges`` in all the run
-    fails, and with an empty input where a store would be replaced, unless ``allow_empty``. ``drop_self_loops``, ``dedup``,
-    ``undirected`` and ``largest_component`` are operations of ``transform``, in this order. ``edge_id_col`` names columns that
-    are the edges' own IDs, so that a run ends where one is not there, or has no whole number for each edge. ``resume`` goes on
-    where an interrupted run of the same call stopped. ``engine`` says who decodes: threads of this process, as many processes,
-    or workers of dask or Ray, at the address ``scheduler`` or started here. Worker ``worker_index`` (from 0) of
-    ``worker_count`` decodes its share and leaves the rest to ``merge``.
+    ``format`` None means: sniff. ``decoder_options`` are the decoder's own fields, as given. ``graph`` says which files are the
+    tables of which types (``--nodes``, ``--edges``). ``num_nodes`` maps a node type (``""`` for the only one) to its number.
     """
 
-    format: str | None = None
-    decoder: str | None = None
+    format: Annotated[
+        str | None,
+        _of_input(
+            "Format of the input: edges, triples, arrays, mtx, metis, edgelist, json, tsv, chunked, graph (a config of "
+            "tables), neo4j, graphstorm, graphbolt, ogb or an installed decoder.  [default: found in the data]",
+            flags="--format -f",
+            metavar="NAME",
+            is_first=True,
+            words="edges|triples|arrays|mtx|metis|edgelist|json|tsv|chunked|graph|neo4j|graphstorm|graphbolt|ogb",
+        ),
+    ] = None
+    decoder: Annotated[str | None, _of_input("Decoder class to use instead: package.module:Class.", metavar="MODULE:CLASS")] = (
+        None
+    )
+    schema: Annotated[
+        str | None,
+        _of_input("Schema file; data that does not fit it is an error.  [default: found in the data]", metavar="FILE"),
+    ] = None
+    ids: Annotated[
+        Literal["auto", "dense", "sparse"] | None,
+        _of_input(
+            "Nodes of an edge list: all of 0..max (dense), or only the IDs that occur (sparse).  [default: auto, dense "
+            "where max ID + 1 <= 2 x edges]",
+            formats=PLAIN,
+        ),
+    ] = None
+    num_nodes: Annotated[
+        Mapping[str, int],
+        _of_input(
+            "Number of nodes, of TYPE where there are several; may be repeated.",
+            metavar="[TYPE=]N",
+            formats=("tables", *PLAIN),
+            read=read_counts,
+        ),
+    ] = field(default_factory=dict)
+    node_data: Annotated[
+        tuple[str, ...],
+        _of_roles(
+            "Column NAME of the nodes of TYPE, from a file of its own (npy, Parquet, CSV): row r is that of the node with "
+            "raw ID r; with @COL, each row is that of the raw ID in column COL.",
+            metavar="[TYPE:]NAME=FILE[@COL]",
+            formats=TABLES,
+        ),
+    ] = ()
+    edge_data: Annotated[
+        tuple[str, ...],
+        _of_roles(
+            "Column NAME of edges: row r is that of the edge with edge ID r.", metavar="[SRC:REL:DST:]NAME=FILE", formats=TABLES
+        ),
+    ] = ()
+    labels: Annotated[
+        tuple[str, ...], _of_roles("Column that is the label; texts become numbers.", metavar="[TYPE:]COL", flags="--label")
+    ] = ()
+    splits: Annotated[
+        tuple[str, ...],
+        _of_roles(
+            "Column that is the split (0, 1, 2 or train, valid, test), three masks, shares to draw it by (0.8/0.1/0.1), or "
+            "TYPE=TRAIN,VALID,TEST: files of raw IDs.",
+            metavar="[TYPE:]SPLIT",
+            flags="--split",
+        ),
+    ] = ()
+    seeds: Annotated[tuple[str, ...], _of_roles("File of raw IDs of nodes to mark as seeds.", metavar="[TYPE=]FILE")] = ()
+    categories: Annotated[
+        tuple[str, ...],
+        _of_roles(
+            "Column of texts to store as numbers 0, 1 ... in the order of the texts, which stand in the schema.",
+            metavar="[TYPE:]COL",
+            flags="--category",
+        ),
+    ] = ()
     decoder_options: Mapping[str, Any] = field(default_factory=dict)
-    partitions: int | None = None
-    partition_by: str = "range"
-    layout: Literal["csc", "csr", "both"] = "csc"
-    neighbor_order: NeighborOrder = "input"
-    edge_ids: bool = True
-    index_dtype: Literal["auto", "int32", "int64"] = "auto"
-    weight_dtype: Literal["float32", "float64"] = "float32"
-    ids: Literal["auto", "dense", "sparse"] | None = None
-    num_nodes: Mapping[str, int] = field(default_factory=dict)
-    on_missing_node: Literal["error", "create", "drop"] = "error"
-    missing_node_type: str | None = None
-    graph_name: str | None = None
-    schema: str | None = None
-    on_error: Literal["stop", "skip"] = "stop"
-    bad_records: str | None = None
-    max_errors: int | str | None = None
-    min_nodes: int = 0
-    min_edges: int = 0
-    overwrite: bool = False
-    allow_empty: bool = False
-    seed: int = 0
     graph: GraphConfig | None = None
-    node_data: tuple[str, ...] = ()
-    edge_data: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-    splits: tuple[str, ...] = ()
-    seeds: tuple[str, ...] = ()
-    densify: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    edge_id_col: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StoreOptions:
+    """What the store looks like. ``drop_self_loops``, ``dedup``, ``undirected``, ``largest_component`` come in this order."""
+
+    partitions: Annotated[
+        int | None,
+        _of_store(
+            "Number of partitions.  [default: 1]",
+            flags="--partitions -p",
+            metavar="N",
+            is_first=True,
+            least=1,
+            hint="give the number of partitions",
+            is_recorded=False,
+        ),
+    ] = None
+    partition_by: Annotated[
+        str,
+        _of_store(
+            "How nodes are assigned to partitions: range, hash, modulo, random, round-robin, ldg, fennel, metis, a file of "
+            "assignments, or python:MODULE:FUNCTION.",
+            metavar="METHOD",
+            is_recorded=False,
+            words="range|hash|modulo|random|round-robin|ldg|fennel|metis",
+        ),
+    ] = "range"
+    layout: Annotated[
+        Literal["csc", "csr", "both"], _of_store("Arrays by destination (csc), by source (csr), or both.", is_first=True)
+    ] = "csc"
+    neighbor_order: Annotated[
+        NeighborOrder, _of_store("Order of a node's neighbours: as in the input, by ID, oldest first, or heaviest first.")
+    ] = "input"
+    edge_ids: Annotated[bool, _of_store("Leave out the edge IDs (an edge's place in the input).", flags="--no-edge-ids")] = True
+    edge_id_col: Annotated[
+        tuple[str, ...],
+        _of_store(
+            "Column of edge IDs of your own: a whole number for each edge, kept for --edge-id-col of export. May be repeated.",
+            metavar="[SRC:REL:DST:]COL",
+        ),
+    ] = ()
+    index_dtype: Annotated[
+        Literal["auto", "int32", "int64"], _of_store("dtype of neighbours and edge IDs; auto takes int32 where they fit.")
+    ] = "auto"
+    weight_dtype: Annotated[Literal["float32", "float64"], _of_store("dtype of weights.")] = "float32"
+    densify: Annotated[
+        tuple[str, ...],
+        _of_store(
+            "Store a sparse column as a dense one, as wide as its largest coordinate says; may be repeated.",
+            metavar="[TYPE:]COL",
+        ),
+    ] = ()
+    undirected: Annotated[
+        bool,
+        _of_store("Add the reverse of every edge, and keep one edge of those with the same ends (transform to-bidirected)."),
+    ] = False
+    dedup: Annotated[bool, _of_store("Keep the first of edges with the same ends (transform to-simple).")] = False
+    drop_self_loops: Annotated[bool, _of_store("Drop edges from a node to itself.")] = False
+    largest_component: Annotated[bool, _of_store("Keep the nodes of the largest weakly connected component only.")] = False
+    graph_name: Annotated[str | None, _of_store("Name of the graph.  [default: the input's, else graph]", metavar="NAME")] = (
+        None
+    )
+    seed: Annotated[int, _of_store("Seed of --partition-by random, and of the shares of --split.", metavar="N")] = 0
+    overwrite: Annotated[bool, dataclasses.replace(OVERWRITE, is_first=True)] = False
+    resume: Annotated[
+        bool,
+        _of_store(
+            "Go on where an interrupted run of this command stopped; what is finished is kept until OUT is whole.",
+            is_recorded=False,
+        ),
+    ] = False
+    allow_empty: Annotated[bool, _of_store("With --overwrite, let an empty input replace a store, too.", is_recorded=False)] = (
+        False
+    )
+
+
+@dataclass(frozen=True)
+class FaultOptions:
+    """What is done with records that are wrong. ``max_errors`` is a number of records, or a share (``"5%"``)."""
+
+    on_error: Annotated[
+        Literal["stop", "skip"], _of_faults("At a faulty record: stop, or skip and count it.", is_first=True)
+    ] = "stop"
+    bad_records: Annotated[
+        str | None,
+        _of_faults(
+            "File for skipped records: their place and reason, one JSON object a line.", metavar="FILE", is_recorded=False
+        ),
+    ] = None
+    max_errors: Annotated[
+        int | str | None,
+        _of_faults(
+            "Fail where more records than this were skipped: a number, at once, or a share of all, at the end.  [default: "
+            "never]",
+            metavar="N|P%",
+            read=read_limit,
+        ),
+    ] = None
+    min_nodes: Annotated[
+        int, _of_faults("Fail where there are fewer nodes in all.", metavar="N", least=0, hint="give the least number of nodes")
+    ] = 0
+    min_edges: Annotated[
+        int, _of_faults("Fail where there are fewer edges in all.", metavar="N", least=0, hint="give the least number of edges")
+    ] = 0
+    on_missing_node: Annotated[
+        Literal["error", "create", "drop"],
+        _of_faults("At an edge whose node has no record: fail, create the node, or drop the edge."),
+    ] = "error"
+    missing_node_type: Annotated[str | None, _of_faults("Type of nodes that are created.", metavar="TYPE")] = None
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Who decodes."""
+
+    engine: Annotated[
+        Literal["threads", "processes", "dask", "ray"],
+        _of_resources("Who decodes: threads; as many processes, for decoders written in Python; or workers of dask or Ray."),
+    ] = "threads"
+    scheduler: Annotated[
+        str | None,
+        _of_resources(
+            "Address of dask's scheduler, such as tcp://host:8786, or of Ray's head, such as ray://host:10001.  [default: "
+            "one that is started here]",
+            metavar="ADDRESS",
+            is_recorded=False,
+        ),
+    ] = None
+    worker_index: Annotated[
+        int | None,
+        _of_resources(
+            "Decode the share of worker N (from 0) only; graphprep merge OUT makes the store when all are done.",
+            metavar="N",
+            least=0,
+            hint="number the workers from 0",
+            is_recorded=False,
+        ),
+    ] = None
+    worker_count: Annotated[
+        int | None,
+        _of_resources(
+            "How many workers share the input.",
+            metavar="N",
+            least=1,
+            most=1_000_000,
+            hint="give the number of workers",
+            is_recorded=False,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class ConvertOptions(EngineOptions, FaultOptions, StoreOptions, InputOptions):
+    """Options of ``convert``; the command line names each of them in its help."""
+
     block_bytes: int = 0
-    undirected: bool = False
-    dedup: bool = False
-    drop_self_loops: bool = False
-    largest_component: bool = False
-    resume: bool = False
-    engine: Literal["threads", "processes", "dask", "ray"] = "threads"
-    scheduler: str | None = None
-    worker_index: int | None = None
-    worker_count: int | None = None
     run: RunOptions = field(default_factory=RunOptions)
 
     @property

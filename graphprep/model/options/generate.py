@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
+from graphprep.model.option import Option
 from graphprep.model.run_options import RunOptions
 from graphprep.model.shown.results import Card, Showable, type_rows
 from graphprep.model.shown.texts import count, duration, size
+
+_of_output = partial(Option, "Output")
+_of_edges = partial(Option, "R-MAT and grid")
+_of_rmat = partial(Option, "R-MAT")
+_of_grid = partial(Option, "Grid")
+_of_hetero = partial(Option, "Users and items")
 
 GraphKind = Literal["rmat", "grid", "hetero"]
 GenerateFormat = Literal["edges", "csv", "parquet", "npy", "edgelist", "json", "tsv", "chunked"]
@@ -36,24 +44,38 @@ DEFAULTS["grid"] |= {"weights": False, "times": False}
 class GenerateOptions:
     """Options of ``generate``; None means: not given. The command line names each of them in its help."""
 
-    format: GenerateFormat | None = None
-    seed: int = 0
-    overwrite: bool = False
-    scale: int | None = None
-    edge_factor: int | None = None
-    edges: int | None = None
-    a: float | None = None
-    b: float | None = None
-    c: float | None = None
-    permute: bool | None = None
-    rows: int | None = None
-    cols: int | None = None
-    torus: bool | None = None
-    nodes: int | None = None
-    features: int | None = None
-    chunks: int | None = None
-    weights: bool | None = None
-    times: bool | None = None
+    format: Annotated[
+        GenerateFormat | None,
+        _of_output(
+            "R-MAT and grid: edges (src dst; the default), csv, parquet, npy (a folder). Hetero: csv (the default) or "
+            "parquet (a folder with graph.yaml), edgelist, json, tsv, chunked. OUT may end in .csv or .parquet instead.",
+            flags="--format -f",
+            metavar="NAME",
+        ),
+    ] = None
+    seed: Annotated[int, _of_output("Seed; the same one gives the same bytes.", metavar="N")] = 0
+    overwrite: Annotated[bool, _of_output("Replace OUT; the old one stays until the new one is whole.")] = False
+    scale: Annotated[int | None, _of_rmat("2^N nodes.  [default: 16]", metavar="N")] = None
+    edge_factor: Annotated[int | None, _of_rmat("Edges a node.  [default: 16]", metavar="N")] = None
+    edges: Annotated[int | None, _of_rmat("Edges in all, instead of --edge-factor; of hetero, too: 100,000.", metavar="N")] = (
+        None
+    )
+    a: Annotated[float | None, _of_rmat("Share of the upper left quarter.  [default: 0.57]", metavar="X")] = None
+    b: Annotated[float | None, _of_rmat("Share of the upper right quarter.  [default: 0.19]", metavar="X")] = None
+    c: Annotated[
+        float | None, _of_rmat("Share of the lower left quarter; the rest is the fourth's.  [default: 0.19]", metavar="X")
+    ] = None
+    permute: Annotated[
+        bool | None, _of_rmat("Leave nodes in the order of their quarters: hubs first.", flags="--no-permute")
+    ] = None
+    rows: Annotated[int | None, _of_grid("Rows of nodes.  [default: 1000]", metavar="N")] = None
+    cols: Annotated[int | None, _of_grid("Columns of nodes.  [default: 1000]", metavar="N")] = None
+    torus: Annotated[bool | None, _of_grid("Link the borders to those on the other side.")] = None
+    weights: Annotated[bool | None, _of_edges("Add a weight of six decimals, 0 <= w < 1.")] = None
+    times: Annotated[bool | None, _of_edges("Add a time in seconds, in the year 2020.")] = None
+    nodes: Annotated[int | None, _of_hetero("Nodes: 60 % users, the rest items.  [default: 10,000]", metavar="N")] = None
+    features: Annotated[int | None, _of_hetero("Features of a node.  [default: 16]", metavar="N")] = None
+    chunks: Annotated[int | None, _of_hetero("Files a type, of --format chunked.  [default: 4]", metavar="N")] = None
     run: RunOptions = field(default_factory=RunOptions)
 
     def given(self) -> dict[str, Any]:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated
 
+from graphprep.model.option import Option
 from graphprep.model.run_options import RunOptions
 from graphprep.model.shown.results import Card, RunResult
 from graphprep.model.shown.texts import count
+
+_of_partitions = partial(Option, "Partitions")
+_of_store = partial(Option, "Store")
 
 
 @dataclass(frozen=True)
@@ -20,15 +26,59 @@ class PartitionOptions:
     ``assignment_only`` writes files of assignments in place of a store. ``halo_hops``: how far the halos of the report reach.
     """
 
-    by: str = "range"
-    partitions: int | None = None
-    seed: int = 0
-    passes: int | None = None
-    balance: tuple[str, ...] = ()
-    max_imbalance: float | None = None
-    assignment_only: bool = False
-    halo_hops: int = 1
-    overwrite: bool = False
+    by: Annotated[
+        str,
+        _of_partitions(
+            "range, hash, modulo, random, round-robin; by edges ldg, fennel or metis; a file or folder of assignments; or "
+            "python:MODULE:FUNCTION.",
+            metavar="METHOD",
+            is_required=True,
+            words="range|hash|modulo|random|round-robin|ldg|fennel|metis",
+        ),
+    ] = "range"
+    partitions: Annotated[
+        int | None,
+        _of_partitions(
+            "Number of partitions.  [default: the store's, or the file's]",
+            flags="--partitions -p",
+            metavar="N",
+            least=1,
+            hint="give the number of partitions",
+        ),
+    ] = None
+    seed: Annotated[int, _of_partitions("Seed of --by random.", metavar="N")] = 0
+    passes: Annotated[
+        int | None,
+        _of_partitions(
+            "Times that ldg and fennel place each node.  [default: 5]", metavar="N", least=1, hint="give the number of passes"
+        ),
+    ] = None
+    balance: Annotated[
+        tuple[str, ...],
+        _of_partitions(
+            "What methods by edges give equal shares of: nodes, edges, type (nodes of each type), or a node column: its "
+            "sum, or, of bools, splits and categories, nodes of each value. May be repeated.  [default: nodes]",
+            metavar="WHAT",
+        ),
+    ] = ()
+    max_imbalance: Annotated[
+        float | None, _of_partitions("What a partition may have of it, over the mean.  [default: 1.05]", metavar="X")
+    ] = None
+    halo_hops: Annotated[
+        int,
+        _of_partitions(
+            "Hops from a partition's nodes to those of others that the report counts as its halo.",
+            metavar="K",
+            least=1,
+            hint="give the number of hops",
+        ),
+    ] = 1
+    assignment_only: Annotated[
+        bool, _of_partitions("Write DGL's files of assignments in place of a store: TYPE.txt and partition_meta.json.")
+    ] = False
+    overwrite: Annotated[
+        bool, _of_store("Replace OUT if it is what would be written; the old one stays until the new one is whole.")
+    ] = False
     run: RunOptions = field(default_factory=RunOptions)
 
 

@@ -8,20 +8,17 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 
+from graphprep.model.option import declared
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.shown.texts import hide_secrets
 
 _hints = functools.cache(get_type_hints)
-# What a run may take, and what its store looks like, says nothing of what is in it.
-_NOT_RECORDED = (
-    *("run", "resume", "overwrite", "allow_empty", "bad_records", "block_bytes", "partitions", "partition_by"),
-    *("scheduler", "worker_index", "worker_count"),
-)
 
 
 def recorded(inputs: Sequence[str], options: ConvertOptions) -> dict[str, Any]:
     """Return what was read, and the options that say how: what ``options_of`` reads, without secrets."""
-    told = {name: value for name, value in _plain(options).items() if name not in _NOT_RECORDED}
+    known = {name for name, one in declared(ConvertOptions).items() if one.option.is_recorded} | {"graph", "decoder_options"}
+    told = {name: value for name, value in _plain(options).items() if name in known}
     return {"inputs": hide_secrets(list(inputs)), "options": hide_secrets(told)}
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from functools import partial
+from typing import Annotated, Literal, get_args
 
 from graphprep.model.errors import UsageError
+from graphprep.model.option import OVERWRITE, Option
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import NodeOrder
 from graphprep.model.shown.results import Card, RunResult
+
+_of_order = partial(Option, "Order")
 
 _WITH_FILE = ("score", "permutation")
 
@@ -25,14 +29,41 @@ class ReorderOptions:
     hot, as GraphLearn-for-PyTorch's ``Feature`` takes them.
     """
 
-    by: str = "degree"
-    scope: Literal["partition", "graph"] = "partition"
-    edge_types: tuple[str, ...] = ()
-    shuffle_ratio: float = 0.0
-    split_ratio: float = 0.0
-    id2index: bool = False
-    seed: int = 0
-    overwrite: bool = False
+    by: Annotated[
+        str,
+        _of_order(
+            "What comes first: nodes of the most edges (degree), in-edges (in-degree) or out-edges (out-degree); hubs, by "
+            "degree (hub-sort) or as they stand (hub-cluster); groups of like degree (dbg); what a search meets first, "
+            "breadth first (bfs) or from the lowest degrees on and reversed (rcm); one community after another (llp); any, "
+            "by the seed (random); the highest scores (score:FILE); what a file says (permutation:FILE); what did before "
+            "any reorder (previous).",
+            metavar="ORDER",
+            is_required=True,
+        ),
+    ] = "degree"
+    scope: Annotated[
+        Literal["partition", "graph"],
+        _of_order("Keep nodes in their partitions, or order them across partitions, which keep their numbers of nodes."),
+    ] = "partition"
+    edge_types: Annotated[
+        tuple[str, ...],
+        _of_order(
+            "Count the edges of this type only; may be repeated.  [default: all edge types]",
+            metavar="SRC:REL:DST",
+            flags="--edge-type",
+        ),
+    ] = ()
+    shuffle_ratio: Annotated[
+        float, _of_order("Shuffle the first R x n of a partition's n nodes of a type, those that come first.", metavar="R")
+    ] = 0.0
+    split_ratio: Annotated[float, _of_order("Call the first R x n nodes of a partition hot, for --id2index.", metavar="R")] = (
+        0.0
+    )
+    id2index: Annotated[
+        bool, _of_order("Write id2index.npy, where each node went, and the number of hot nodes, for GraphLearn-for-PyTorch.")
+    ] = False
+    seed: Annotated[int, _of_order("Seed of --shuffle-ratio, random and llp.", metavar="N")] = 0
+    overwrite: Annotated[bool, OVERWRITE] = False
     run: RunOptions = field(default_factory=RunOptions)
 
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import partial
+from typing import Annotated, Literal
 
 from graphprep.model.errors import UsageError
+from graphprep.model.option import MISSING_TIME, Option
 from graphprep.model.run_options import RunOptions
 from graphprep.model.shown.results import Card, RunResult
 from graphprep.model.shown.texts import count, duration, size
+
+_of_seeds = partial(Option, "Seeds")
+_of_draws = partial(Option, "Draws")
+_of_files = partial(Option, "Files")
 
 Direction = Literal["in", "out", "both"]
 LayerMethod = Literal["ladies", "fastgcn"]
@@ -29,32 +35,73 @@ class SampleOptions:
     ``untimed``: whether edge types without the column are drawn from. ``copy_columns`` are ``[TYPE:]COLUMN``.
     """
 
-    seeds: tuple[str, ...] = ()
-    fanouts: tuple[str, ...] = ()
-    full: int | None = None
-    layer_sizes: tuple[str, ...] = ()
-    layer_method: LayerMethod = "ladies"
-    direction: Direction = "in"
-    sampler: Literal["neighbor", "random-walk"] = "neighbor"
-    walks: int = 10
-    walk_length: int = 2
-    restart_prob: float = 0.5
-    metapath: tuple[str, ...] = ()
-    replace: bool = False
-    weight_column: str | None = None
-    time_column: str | None = None
-    seed_times: tuple[str, ...] = ()
-    missing_time: str = "refuse"
-    untimed: Literal["include", "exclude"] = "include"
-    add_self_loop: bool = False
-    batch_size: int = 1024
-    epochs: int = 1
-    shuffle: bool = True
-    seed: int = 0
-    typed_ids: bool = False
-    copy_columns: tuple[str, ...] = ()
-    format: Literal["npz", "parquet"] = "npz"
-    overwrite: bool = False
+    seeds: Annotated[
+        tuple[str, ...],
+        _of_seeds(
+            "Raw IDs: text, JSON lines, .npy or Parquet; - is stdin; or split:train, valid, test. May be repeated.",
+            metavar="[TYPE=]FILE",
+        ),
+    ] = ()
+    typed_ids: Annotated[bool, _of_seeds("The files hold typed IDs.")] = False
+    batch_size: Annotated[int, _of_seeds("Seeds of a flow.", metavar="N")] = 1024
+    epochs: Annotated[int, _of_seeds("How often all seeds are gone through.", metavar="N")] = 1
+    shuffle: Annotated[bool, _of_seeds("Shuffle seeds in each epoch, or keep their order.", flags="--shuffle/--keep-order")] = (
+        True
+    )
+    seed: Annotated[int, _of_seeds("Seed of all that is random.", metavar="N")] = 0
+    fanouts: Annotated[
+        tuple[str, ...],
+        _of_draws(
+            "Neighbours a node, for each hop from the seeds on; -1: all. SRC:REL:DST=10,5 for one edge type; may be repeated.",
+            metavar="N,N,...",
+        ),
+    ] = ()
+    full: Annotated[int | None, _of_draws("All neighbours of K hops.", metavar="K")] = None
+    layer_sizes: Annotated[
+        tuple[str, ...], _of_draws("Nodes a layer and type, for each hop, drawn by importance.", metavar="N,N,...")
+    ] = ()
+    layer_method: Annotated[LayerMethod, _of_draws("Whose importance: of the layer, or by degree.")] = "ladies"
+    direction: Annotated[Direction, _of_draws("Neighbours from which edges come (in), to which they go (out), or both.")] = "in"
+    sampler: Annotated[
+        Literal["neighbor", "random-walk"],
+        _of_draws("Draw edges, or make edges of what random walks visit most: --fanouts says how many of a node (PinSAGE)."),
+    ] = "neighbor"
+    walks: Annotated[int, _of_draws("random-walk: walks from each node.", metavar="N")] = 10
+    walk_length: Annotated[int, _of_draws("random-walk: traversals of a walk at most.", metavar="N")] = 2
+    restart_prob: Annotated[
+        float, _of_draws("random-walk: chance that a walk ends before each traversal but the first.", metavar="P")
+    ] = 0.5
+    metapath: Annotated[
+        tuple[str, ...],
+        _of_draws("random-walk: steps of a traversal; ~ in front goes against the edges.", metavar="SRC:REL:DST,..."),
+    ] = ()
+    replace: Annotated[bool, _of_draws("Draw with replacement.")] = False
+    weight_column: Annotated[str | None, _of_draws("Draw edges by this column, in proportion.", metavar="COL")] = None
+    time_column: Annotated[
+        str | None, _of_draws("Draw only edges whose time, in this column, is before that of the seed.", metavar="COL")
+    ] = None
+    seed_times: Annotated[
+        tuple[str, ...],
+        _of_draws("Times of the seeds, one each, in their order; one file for each of --seeds.", metavar="FILE"),
+    ] = ()
+    missing_time: Annotated[
+        str,
+        _of_draws(
+            "Edges without a time: refuse ends, drop never draws them, a time is what they get.",
+            metavar="refuse|drop|TIME",
+            words=MISSING_TIME,
+        ),
+    ] = "refuse"
+    untimed: Annotated[
+        Literal["include", "exclude"], _of_draws("Draw from edge types without --time-column at any time, or not at all.")
+    ] = "include"
+    add_self_loop: Annotated[bool, _of_draws("Add a loop at each node, so that it is in the next layer, too.")] = False
+    copy_columns: Annotated[
+        tuple[str, ...],
+        _of_files("Copy this column of nodes or edges, too; may be repeated.", metavar="[TYPE:]COL", flags="--copy-column"),
+    ] = ()
+    format: Annotated[Literal["npz", "parquet"], _of_files("Format of the shards.")] = "npz"
+    overwrite: Annotated[bool, _of_files("Replace OUT if it holds samples; they stay until the new ones are whole.")] = False
     run: RunOptions = field(default_factory=RunOptions)
 
 

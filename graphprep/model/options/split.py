@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from functools import partial
+from typing import Annotated, Literal, get_args
 
 from graphprep.model.errors import UsageError, one_of
+from graphprep.model.option import OVERWRITE, Option
 from graphprep.model.options.negatives import Corrupt
 from graphprep.model.run_options import RunOptions
 from graphprep.model.shown.results import Card, RunResult
+
+_of_split = partial(Option, "Split")
+_of_negatives = partial(Option, "Negatives")
 
 SplitBy = Literal["random", "time", "label", "nodes", "keep"]
 _WITH_COLUMN = ("time", "label")
@@ -30,18 +35,65 @@ class SplitOptions:
     ``overwrite_column``: replace a split or negatives, or a column of their names, that is there.
     """
 
-    by: str = "random"
-    of: tuple[str, ...] = ()
-    at: str | None = None
-    symmetric: bool = False
-    reverse_types: tuple[str, ...] = ()
-    reverses: Literal["together", "apart"] = "together"
-    seed: int = 0
-    negatives: str | None = None
-    negatives_by: str = "uniform"
-    corrupt: Corrupt = "tail"
-    overwrite_column: bool = False
-    overwrite: bool = False
+    by: Annotated[
+        str,
+        _of_split(
+            "What says where a row goes: a hash of its IDs (random); its time, oldest first (time, time:COL); a hash in "
+            "each class of its label (label, label:COL); hashes of nodes, edges going with their ends (nodes); or nothing: "
+            "splits stay as they are, and get --negatives (keep).",
+            metavar="RULE",
+            is_required=True,
+        ),
+    ] = "random"
+    of: Annotated[
+        tuple[str, ...],
+        _of_split(
+            "What is split: nodes, edges, a node type or an edge type; may be repeated.  [default: nodes; by time edges]",
+            metavar="TYPE",
+        ),
+    ] = ()
+    at: Annotated[
+        str | None,
+        _of_split(
+            "Borders in time, in place of SHARES: what is older than the first is train, what is not older than the last test.",
+            metavar="TIME[/TIME]",
+        ),
+    ] = None
+    symmetric: Annotated[bool, _of_split("Keep u -> v and v -> u together, in edge types between nodes of one type.")] = False
+    reverse_types: Annotated[
+        tuple[str, ...],
+        _of_split(
+            "Keep the edges of a type together with their reverses, which are a type of their own; may be repeated.",
+            metavar="SRC:REL:DST=DST:REV:SRC",
+        ),
+    ] = ()
+    reverses: Annotated[
+        Literal["together", "apart"],
+        _of_split("Edge types, or directions of one, of which half the edges or more turn out to be reverses of others."),
+    ] = "together"
+    seed: Annotated[int, _of_split("Seed of the hashes.", metavar="N")] = 0
+    negatives: Annotated[
+        str | None,
+        _of_negatives(
+            "Draw K other nodes for each edge of the split, to which it has no edge; or as many for each part.",
+            metavar="K|train=K,val=K,test=K",
+        ),
+    ] = None
+    negatives_by: Annotated[
+        str,
+        _of_negatives(
+            "All alike (uniform); by degree to the power of 0.75 (degree), or another one (degree:A); hard ones, the ends "
+            "of random walks of K steps at most (khop:K).",
+            metavar="RULE",
+        ),
+    ] = "uniform"
+    corrupt: Annotated[
+        Corrupt, _of_negatives("In place of the destination (tail), of the source (head), or K of each (both).")
+    ] = "tail"
+    overwrite_column: Annotated[bool, _of_split("Replace a split or negatives, or a column of their names, that is there.")] = (
+        False
+    )
+    overwrite: Annotated[bool, OVERWRITE] = False
     run: RunOptions = field(default_factory=RunOptions)
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import partial
+from typing import Annotated, Literal
 
+from graphprep.model.option import Option
 from graphprep.model.options.partition import PartitionCut
 from graphprep.model.options.reorder import GapCost
 from graphprep.model.run_options import RunOptions
 from graphprep.model.shown.results import Card, Showable, type_rows
 from graphprep.model.shown.texts import count, duration
+
+_of_stats = partial(Option, "Statistics")
 
 Number = int | float
 
@@ -25,12 +29,23 @@ class StatsOptions:
     ``overwrite``: replace it.
     """
 
-    triangles: Literal["auto", "exact", "sampled"] | None = None
-    seed: int = 0
-    top: int = 10
+    triangles: Annotated[
+        Literal["auto", "exact", "sampled"] | None,
+        _of_stats(
+            "Find triangles and clustering: count them, estimate them from a sample, or (auto) count them where memory "
+            "holds the graph."
+        ),
+    ] = None
+    top: Annotated[
+        int, _of_stats("Name the N nodes of the most edges.", metavar="N", least=0, hint="give the number of hubs to name")
+    ] = 10
+    seed: Annotated[int, _of_stats("Seed of the sample.", metavar="N")] = 0
+    plot: Annotated[
+        str | None,
+        _of_stats("Write pictures to a file: .svg, .png, or .html, a report by itself. Needs the extra plots.", metavar="FILE"),
+    ] = None
+    overwrite: Annotated[bool, _of_stats("Replace the file of pictures.")] = False
     histograms: bool = False
-    plot: str | None = None
-    overwrite: bool = False
     run: RunOptions = field(default_factory=RunOptions)
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import partial
+from typing import Annotated, Literal
 
+from graphprep.model.option import OVERWRITE, Option
 from graphprep.model.run_options import RunOptions
 from graphprep.model.shown.results import Card, RunResult
+
+_of_store = partial(Option, "Store")
 
 
 @dataclass(frozen=True)
@@ -21,12 +25,33 @@ class TransformOptions:
     to new ones.
     """
 
-    ids: Literal["compact", "preserved"] = "compact"
-    other_types: Literal["keep", "drop"] = "drop"
-    into: str | None = None
-    as_: tuple[str, ...] = ()
-    maps: str | None = None
-    overwrite: bool = False
+    ids: Annotated[
+        Literal["compact", "preserved"],
+        _of_store("Where nodes go: the IDs of the others close up (compact), or all nodes stay and only edges go (preserved)."),
+    ] = "compact"
+    other_types: Annotated[
+        Literal["keep", "drop"], _of_store("What node-subgraph and edge-subgraph do with what is of a type that is not named.")
+    ] = "drop"
+    into: Annotated[
+        str | None,
+        _of_store("flatten makes one edge type of this name, all nodes of one type, as to-homogeneous does.", metavar="NAME"),
+    ] = None
+    as_: Annotated[
+        tuple[str, ...],
+        _of_store(
+            "Call a column that an operation makes NAME; COLUMN says which, where it makes several. Repeatable.",
+            flags="--as",
+            metavar="[COLUMN=]NAME",
+        ),
+    ] = ()
+    maps: Annotated[
+        str | None,
+        _of_store(
+            "Also write, for every type, where each old node and edge is now: .npy files of IDs, -1 for what is gone.",
+            metavar="DIR",
+        ),
+    ] = None
+    overwrite: Annotated[bool, OVERWRITE] = False
     run: RunOptions = field(default_factory=RunOptions)
 
 

@@ -6,78 +6,22 @@ Messages are written with flags. Where a function was called from Python, its wo
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
+from typing import Literal, get_args, get_origin
 
 from graphprep.model.errors import GraphprepError
+from graphprep.model.option import declared
+from graphprep.model.options.decoding import DECODER_OPTIONS, DecoderOptions
 
-# Options of decoders and of tables; in Python they are keys of decoder_options.
-DECODER_OPTIONS = (
-    *("src_col", "dst_col", "relation_col", "relation_as", "weight_col", "time_col", "time_unit", "id_type", "columns"),
-    *("drop_columns", "delimiter", "header", "quote", "input_layout", "array_shape", "index_base"),
-    *("relation", "strict", "length_delimiter", "binary_escape", "temporal", "default_node_type"),
-    *("default_node_weight", "default_node_feature_types", "default_node_feature_lens", "default_edge_type"),
-    *("default_edge_weight", "default_edge_feature_types", "default_edge_feature_lens", "default_created_at"),
-    *("default_removed_at", "id_col", "type_col", "id_space", "null", "escape", "comment"),
-)
-_NAMES = {
-    "as": "as_",
-    "category": "categories",
-    "column": "columns",
-    "copy-column": "copy_columns",
-    "drop-column": "drop_columns",
-    "edge": "edges",
-    "edge-type": "edge_types",
-    "feature-dtype": "feature_dtypes",
-    "from": "from_",
-    "label": "labels",
-    "split": "splits",
-    "storage-option": "storage_options",
-    "to": "target",
-    "type": "type_",
-}
-_SWITCHES = (
-    *(
-        "overwrite",
-        "resume",
-        "allow-empty",
-        "drop-unsupported",
-        "strict",
-        "temporal",
-        "torus",
-        "weights",
-        "times",
-        "link",
-        "id2index",
-    ),
-    *("assignment-only", "symmetric", "overwrite-column"),
-)
-_OFF = {"no-edge-ids": "edge_ids", "no-permute": "permute", "no-quote": "quote"}
-_CHOICES = {
-    "engine": "threads|processes|dask|ray",
-    "device": "auto|cpu|cuda(?::[0-9]+)?",
-    "format": "edges|triples|arrays|mtx|metis|edgelist|json|tsv|chunked|graph|neo4j|graphstorm|graphbolt|ogb",
-    "ids": "auto|dense|sparse|raw|typed",
-    "on-error": "stop|skip",
-    "on-missing-node": "error|create|drop",
-    "id-type": "int|uint|string|auto",
-    "id-space": "global|per-type",
-    "layout": "csc|csr|both",
-    "input-layout": "coo|csr|csc",
-    "header": "auto|yes|no",
-    "missing": "error|skip|mark",
-    "other-types": "keep|drop",
-    "missing-time": "refuse|drop|-?[0-9][0-9T:.-]*",
-    "untimed": "include|exclude",
-    "reverses": "together|apart",
-    "index-dtype": "auto|int32|int64",
-    "weight-dtype": "float32|float64",
-    "array-shape": "2xe|ex2",
-    "triangles": "auto|exact|sampled",
-    "partition-by": "range|hash|modulo|random|round-robin|ldg|fennel|metis",
-}
+# What is no field of options: parameters of functions in Python, and words of the command line alone.
+_NAMES = {"decoder-options": "decoder_options", "edge": "edges", "from": "from_", "to": "target", "type": "type_"}
+_MISSING = "error|skip|mark"  # of --missing
 _COMMANDS = {
     "graphprep export --list": "graphprep.export_targets()",
     "--nodes and --edges": "nodes and edges",
@@ -131,16 +75,57 @@ def parameter_words(text: str, *, decoder: bool = False) -> str:
     return "".join([*done, text[at:]])
 
 
+@dataclass
+class _Words:
+    """What options are called, and which words their values are, by their flags."""
+
+    names: dict[str, str] = dataclasses.field(default_factory=dict)
+    switches: dict[str, bool] = dataclasses.field(default_factory=dict)  # what they make of the field
+    choices: dict[str, str] = dataclasses.field(default_factory=lambda: {"missing": _MISSING})
+
+
+@functools.cache
+def _words() -> _Words:
+    """Read what all commands' options declare."""
+    from graphprep.model.export import ExportOptions
+    from graphprep.model.options.convert import ConvertOptions
+    from graphprep.model.options.generate import GenerateOptions
+    from graphprep.model.options.partition import PartitionOptions
+    from graphprep.model.options.reorder import ReorderOptions
+    from graphprep.model.options.sample import SampleOptions
+    from graphprep.model.options.split import SplitOptions
+    from graphprep.model.options.stats import StatsOptions
+    from graphprep.model.options.transform import TransformOptions
+    from graphprep.model.run_options import RunOptions
+
+    found = _Words()
+    kinds: tuple[type, ...] = (ConvertOptions, DecoderOptions, RunOptions, ExportOptions, PartitionOptions, ReorderOptions)
+    kinds += (SampleOptions, GenerateOptions, SplitOptions, StatsOptions, TransformOptions)
+    for one in (one for kind in kinds for one in declared(kind).values()):
+        flag = one.option.flag(one.name).removeprefix("--")
+        found.names[flag] = one.name
+        if one.kind in (bool, bool | None):
+            found.switches[flag] = not flag.startswith("no-")
+            if "/" in one.option.flags:
+                found.switches[f"no-{flag}"] = False
+        kind = next((kind for kind in (one.kind, *get_args(one.kind)) if get_origin(kind) is Literal), None)
+        if words := one.option.words or ("" if kind is None else "|".join(map(re.escape, map(str, get_args(kind))))):
+            found.choices[flag] = f"{found.choices[flag]}|{words}" if flag in found.choices else words
+    found.names |= _NAMES
+    return found
+
+
 def _parameter(text: str, match: re.Match[str], decoder: bool) -> tuple[str, int]:
     """Return a flag's parameter, with a value that follows it, and where both end."""
     flag, end = match[1], match.end()
     if flag == "option" and text.startswith(" ", end):  # of a target: a parameter of export
         return "", end + 1
-    name = _NAMES.get(flag, _OFF.get(flag, flag)).replace("-", "_")
+    words = _words()
+    name = words.names.get(flag, words.names.get(flag.removeprefix("no-"), flag)).replace("-", "_")
     shown = f"decoder_options[{name!r}]".replace("'", '"') if decoder and name in DECODER_OPTIONS else name
-    if flag in (*_SWITCHES, *_OFF) and not text.startswith(" must be", end):
-        return f"{shown}={flag in _SWITCHES}", end
-    one_of = _CHOICES.get(flag)
+    if flag in words.switches and not text.startswith(" must be", end):
+        return f"{shown}={words.switches[flag]}", end
+    one_of = words.choices.get(flag)
     value = re.compile(rf" ((?:{one_of})(?: or (?:{one_of}))*)\b(?![\w-])").match(text, end) if one_of else None
     if value is None:
         return shown, end
