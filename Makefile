@@ -190,6 +190,7 @@ sanitize-gpu: setup-all
 	@$(RUN) tests/kernels/sanitize.py $(SANITIZE_FLAGS)
 
 docs: setup-all
+	@$(RUN) docs/generated.py
 	@$(RUN) -m cogapp -I docs -r docs/cli.md docs/python.md
 	@$(RUN) docs/sessions.py
 

@@ -35,6 +35,8 @@ from graphprep.storage.read.urls import STDIN, Storage, local_path
 from graphprep.store.made import read_made
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from graphprep.against.report import AgainstReport
     from graphprep.convert.memory.graph import MemoryGraph
     from graphprep.convert.pipeline import InputReport
@@ -47,6 +49,18 @@ if TYPE_CHECKING:
     from graphprep.model.export import ExportOptions, ExportSummary, TargetInfo
     from graphprep.model.options.clean import CleanReport
     from graphprep.model.options.generate import GenerateOptions, GenerateSummary
+    from graphprep.model.options.given import (
+        ConvertGiven,
+        GenerateGiven,
+        PartitionGiven,
+        ReorderGiven,
+        RunGiven,
+        SampleGiven,
+        SplitGiven,
+        StatsCall,
+        TargetGiven,
+        TransformGiven,
+    )
     from graphprep.model.options.partition import PartitionOptions, PartitionSummary
     from graphprep.model.options.plan import PlanReport
     from graphprep.model.options.reorder import ReorderOptions, ReorderSummary
@@ -83,7 +97,7 @@ def convert(
     nodes: Mapping[str, object] | None = None,
     edges: Mapping[str | EdgeType, object] | None = None,
     targets: Mapping[str, ExportOptions] | None = None,
-    **given: Any,
+    **given: Unpack[ConvertGiven],
 ) -> ConvertSummary:
     """Convert raw inputs into a store at ``out``.
 
@@ -126,7 +140,7 @@ def merge(
     reporter: Reporter | None = None,
     *,
     resume: bool = False,
-    **given: Any,
+    **given: Unpack[RunGiven],
 ) -> ConvertSummary:
     """Make the store at ``out`` of what the workers of ``convert(..., out, worker_index=i, worker_count=n)`` decoded.
 
@@ -194,7 +208,7 @@ def plan(
     *,
     out: Place | None = None,
     export: Sequence[str] | Mapping[str, ExportOptions] = (),
-    **given: Any,
+    **given: Unpack[ConvertGiven],
 ) -> PlanReport:
     """Say what ``convert`` would make of raw inputs, and what that takes, from samples: nothing is written.
 
@@ -223,7 +237,7 @@ def info(
     head: int = 0,
     options: ConvertOptions | None = None,
     reporter: Reporter | None = None,
-    **given: Any,
+    **given: Unpack[ConvertGiven],
 ) -> GraphInfo | GuessedGraph:
     """Say what is at a path: a store, a chunked graph or raw files; guess the graph of a folder of tables.
 
@@ -262,7 +276,7 @@ def validate(
     *,
     max_faults: int = _MAX_FAULTS,
     against: Place | Sequence[Place] | None = None,
-    **given: Any,
+    **given: Unpack[ConvertGiven],
 ) -> StoreReport | InputReport | AgainstReport:
     """Check a store against its schema and invariants, or decode, index and resolve raw inputs without writing anything.
 
@@ -306,7 +320,7 @@ def stats(
     reporter: Reporter | None = None,
     *,
     reading: ConvertOptions | None = None,
-    **given: Any,
+    **given: Unpack[StatsCall],
 ) -> StatsReport:
     """Say what a graph is like: ``stats("store", triangles="exact")``. Raw files become a store in a temporary folder first.
 
@@ -389,7 +403,7 @@ def generate(
     out: Place,
     options: GenerateOptions | None = None,
     reporter: Reporter | None = None,
-    **given: Any,
+    **given: Unpack[GenerateGiven],
 ) -> GenerateSummary:
     """Generate a test graph, ``rmat``, ``grid`` or ``hetero``, into a file, a folder or a URL; ``-`` is stdout.
 
@@ -409,7 +423,7 @@ def partition(
     out: Place,
     options: PartitionOptions | None = None,
     reporter: Reporter | None = None,
-    **given: Any,
+    **given: Unpack[PartitionGiven],
 ) -> PartitionSummary:
     """Write a store again to ``out``, its nodes in other partitions, and everything with them.
 
@@ -430,7 +444,7 @@ def reorder(
     out: Place,
     options: ReorderOptions | None = None,
     reporter: Reporter | None = None,
-    **given: Any,
+    **given: Unpack[ReorderGiven],
 ) -> ReorderSummary:
     """Write a store again to ``out``, the nodes of each partition and type in another order: by degree, highest first.
 
@@ -451,7 +465,7 @@ def split(
     shares: str | Sequence[object] | None = "",
     options: SplitOptions | None = None,
     reporter: Reporter | None = None,
-    **given: Any,
+    **given: Unpack[SplitGiven],
 ) -> SplitSummary:
     """Write a store again to ``out``, with a column that says which rows are train, valid and test.
 
@@ -474,7 +488,7 @@ def transform(
     operations: str | Sequence[str],
     options: TransformOptions | None = None,
     reporter: Reporter | None = None,
-    **given: Any,
+    **given: Unpack[TransformGiven],
 ) -> TransformSummary:
     """Write to ``out`` what operations, in order, make of a store: ``transform("store", "simple", ["to-simple", "sum"])``.
 
@@ -498,7 +512,7 @@ def sample(
     out: Place,
     options: SampleOptions | None = None,
     reporter: Reporter | None = None,
-    **given: Any,
+    **given: Unpack[SampleGiven],
 ) -> SampleSummary:
     """Write to ``out`` flows around seeds: ``sample("store", "flows", seeds="train.txt", fanouts=[15, 10, 5])``.
 
@@ -523,7 +537,7 @@ def export(
     target: str,
     options: ExportOptions | None = None,
     reporter: Reporter | None = None,
-    **given: Any,
+    **given: Unpack[TargetGiven],
 ) -> ExportSummary:
     """Write a store to ``out`` as the files that ``target`` loads: ``export("store", "parts", "glt", partitions=4)``.
 
