@@ -1,20 +1,24 @@
-"""Write what is made of the options' declarations: the types of keyword arguments. ``make docs`` runs it."""
+"""Write what is made of the options' declarations: types of keywords, a schema for --config. ``make docs`` runs it."""
 
 from __future__ import annotations
 
 import collections.abc
+import inspect
+import json
 import sys
 import types
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 import graphprep
+from graphprep.cli.main import build_app
 from graphprep.exporters.registry import find_exporter, known_targets
-from graphprep.model.option import Declared, declared
+from graphprep.model.option import Declared, Option, declared
 from graphprep.model.options.checks import option_types
 
 ROOT = Path(__file__).resolve().parents[1]
 TYPES = ROOT / "graphprep" / "model" / "options" / "given.pyi"
+SCHEMA = ROOT / "schemas" / "config.schema.json"
 _COMMANDS = ("Convert", "Export", "Generate", "Partition", "Reorder", "Sample", "Split", "Stats", "Transform")
 _HEAD = '''"""Keyword arguments of graphprep's functions, for type checkers and editors. docs/generated.py writes it."""
 
@@ -78,12 +82,51 @@ def _kind(kind: Any) -> str:
     return "None" if kind is types.NoneType else kind.__name__ if isinstance(kind, type) else "Any"
 
 
+def config_schema() -> str:
+    """Return the JSON Schema of files for ``--config``: an object for each command."""
+    names = dict.fromkeys(("convert", "plan", "info", "validate", "stats", "merge", *(one.lower() for one in _COMMANDS)))
+    commands = {name: {"type": "object", "properties": _properties(name), "additionalProperties": False} for name in names}
+    value = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "config.schema.json",
+        "title": "Options of a command of graphprep, for --config",
+        "anyOf": [{"$ref": f"#/$defs/{name}"} for name in commands],
+        "$defs": commands,
+    }
+    return json.dumps(value, indent=1) + "\n"
+
+
+def _properties(command: str) -> dict[str, Any]:
+    """Return the options of a command, by their names in Python, as its function has them."""
+    found = {}
+    app = build_app([command])
+    for parameter in inspect.signature(app.registered_commands[0].callback).parameters.values():  # type: ignore[arg-type]
+        if parameter.name not in ("config", "help_all", "help_for"):
+            kind, *marks = get_args(parameter.annotation)
+            option = next((one for one in marks if isinstance(one, Option)), None)
+            found[parameter.name] = {"description": option.help if option else marks[0].help, **_schema(kind)}
+    bare = app.registered_commands[0].callback.bare_options  # type: ignore[union-attr]
+    return {**found, **{name: {} for name in bare}}
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return _schema(next(one for one in inner if one is not types.NoneType))
+    if origin is Literal:
+        return {"enum": list(inner)}
+    if origin is list:
+        return {"type": ["string", "array", "object", "number"]}
+    return {"type": {int: ["integer", "string"], float: ["number", "string"], bool: "boolean"}.get(kind, ["string", "number"])}
+
+
 def main() -> int:
     """Write the files; with ``--check`` say only whether they are as they would be written."""
-    is_current = TYPES.is_file() and TYPES.read_text() == given_types()
+    texts = {TYPES: given_types(), SCHEMA: config_schema()}
     if "--check" in sys.argv:
-        return 0 if is_current else 1
-    TYPES.write_text(given_types())
+        return 0 if all(path.is_file() and path.read_text() == text for path, text in texts.items()) else 1
+    for path, text in texts.items():
+        path.write_text(text)
     return 0
 
 

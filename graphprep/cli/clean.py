@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _of_removal = partial(Option, "Removal")
 
 
-@with_groups(without=OF_MEMORY)
+@with_groups(without=OF_MEMORY, has_config=False)
 def clean(
     *,
     places: Annotated[

@@ -25,6 +25,7 @@ from graphprep.model.shown.texts import display_url
 if TYPE_CHECKING:
     from graphprep.model.errors import GraphprepError
     from graphprep.model.export import ExportOptions, ExportSummary
+    from graphprep.model.graph_config import GraphConfig
     from graphprep.model.options.convert import ConvertSummary
     from graphprep.model.protocols import Reporter
 
@@ -67,7 +68,7 @@ def convert(
     from graphprep.cli.progress import reporting
 
     urls = check_inputs(
-        inputs, table_flags, "INPUT and OUT are both needed: what to convert, and the folder or URL of the store"
+        inputs, table_flags, "INPUT and OUT are both needed: what to convert, and the folder or URL of the store", given.graph
     )
     options = with_tables(given, table_flags, decoding)
     exports = last_flags.folders(out)
@@ -163,8 +164,8 @@ def run_exports(
     return done, None
 
 
-def check_inputs(inputs: list[str] | None, tables: TableFlags, missing: str) -> list[str]:
-    """Return the inputs as given: none where tables are named.
+def check_inputs(inputs: list[str] | None, tables: TableFlags, missing: str, graph: GraphConfig | None = None) -> list[str]:
+    """Return the inputs as given: none where tables are named, or a file of options has a ``graph`` of them.
 
     Raises UsageError, with ``missing`` as the message where there is nothing to read.
     """
@@ -175,7 +176,7 @@ def check_inputs(inputs: list[str] | None, tables: TableFlags, missing: str) -> 
             f"--nodes and --edges name the whole input, but there is {inputs[0]!r} too",
             fix="name that file with --nodes or --edges, or leave these out",
         )
-    if not tables.named and not inputs:
+    if not tables.named and not inputs and graph is None:
         raise UsageError(missing, fix="name the input, or its tables with --nodes and --edges")
     return list(inputs or ())
 
@@ -194,9 +195,8 @@ def with_tables(options: ConvertOptions, tables: TableFlags, decoding: DecoderOp
     names = {name: getattr(options, name) for name in _NAMES} | {"num_nodes": list(options.num_nodes)}
     check_words(given | dataclasses.asdict(tables) | names)
     if not tables.named:
-        return checked(
-            dataclasses.replace(options, decoder_options={name: _only(name, value) for name, value in given.items()})
-        )
+        own = {name: _only(name, value) for name, value in given.items()}
+        return checked(dataclasses.replace(options, decoder_options={**options.decoder_options, **own}))
     graph = make_graph(tables, given, options.num_nodes)
     return checked(dataclasses.replace(options, decoder_options=given, graph=graph, num_nodes={}))
 

@@ -13,7 +13,7 @@ _COLUMNS = 80
 _NUMBER = re.compile(r" (?=\d)")  # stays with what is before it, such as a name with its version
 
 
-@with_groups()
+@with_groups(has_config=False)
 def doctor(*, as_json: AsJson = False) -> None:
     """Tell what graphprep finds here: versions, kernels, devices.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _of_kernels = partial(Option, "Kernels")
 
 
-@with_groups()
+@with_groups(has_config=False)
 def kernels(
     *,
     action: Annotated[

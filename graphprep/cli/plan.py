@@ -49,7 +49,7 @@ def plan(
     from graphprep.cli.printed.summaries import print_result
     from graphprep.cli.progress import reporting
 
-    urls = check_inputs(inputs, table_flags, "INPUT is needed: what is to be converted")
+    urls = check_inputs(inputs, table_flags, "INPUT is needed: what is to be converted", given.graph)
     options = dataclasses.replace(with_tables(given, table_flags, decoding), overwrite=False)
     targets = targets_of(last_flags.folders("store"), last_flags.to_options(options), options.edge_id_col)
     with reporting(report_flags) as reporter:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 PLAIN = ("edges", "triples", "arrays", "mtx", "metis")  # formats without records of nodes
 TABLES = ("tables",)  # of --nodes and --edges
@@ -98,3 +99,18 @@ def read_pairs(flag: str, pairs: Sequence[str]) -> Mapping[str, str]:
             raise UsageError(f"{flag} must be KEY=VALUE, found {pair!r}", fix=f"write {flag} key=value")
         values[key] = value
     return values
+
+
+def from_json(kind: Any, value: Any) -> Any:
+    """Return a value of JSON as an annotation says."""
+    if dataclasses.is_dataclass(kind):
+        hints, names = get_type_hints(kind), [field.name for field in dataclasses.fields(kind)]
+        return kind(**{name: from_json(hints[name], one) for name, one in value.items() if name in names})  # type: ignore[operator]
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        kinds = [one for one in inner if one is not type(None)]
+        return from_json(kinds[0], value) if value is not None and len(kinds) == 1 else value
+    if origin is tuple and isinstance(value, list):
+        kinds = [inner[0]] * len(value) if inner[-1] is Ellipsis else list(inner)
+        return tuple(from_json(one, item) for one, item in zip(kinds, value, strict=True))
+    return value

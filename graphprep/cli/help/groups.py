@@ -14,9 +14,10 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from graphprep.cli import config
 from graphprep.cli.help.pages import LATER, PAGE_OPTIONS, format_of_page, write_format_text, write_options
 from graphprep.cli.printed.colors import painted
-from graphprep.model.option import Declared, Option, declared
+from graphprep.model.option import Declared, Option, declared, from_json
 
 _TEXTS = (str, str | None)
 _TEXT_LISTS = (list[str], list[str] | None)
@@ -25,13 +26,13 @@ _NUMBER = re.compile("[0-9]{1,18}")
 
 
 def with_groups(
-    *, later: tuple[type, ...] = (), without: Collection[str] = (), hidden: Collection[str] = ()
+    *, later: tuple[type, ...] = (), without: Collection[str] = (), hidden: Collection[str] = (), has_config: bool = True
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Spread every parameter that is a dataclass of options into its fields, and those of dataclasses in these.
 
     ``def info(path: Path, *, run: RunOptions)`` thus gets ``--memory-limit``, ``--threads`` and so on, which are declared once;
     none of the names ``without``, and those ``hidden`` are not in the help. Of the groups ``later`` the first screen of the
-    help shows what ``is_first``; other options show the other pages.
+    help shows what ``is_first``; other options show the other pages. With ``has_config`` options may come from a file.
     """
 
     def wrap(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,19 +42,23 @@ def with_groups(
         for parameter in inspect.signature(command).parameters.values():
             group = groups.get(parameter.name)
             parameters += group.parameters(hidden) if group else [_own(parameter, hints[parameter.name], bool(later))]
-        pages = PAGE_OPTIONS if later else ()
+        pages = (*([config.PARAMETER] if has_config else []), *(PAGE_OPTIONS if later else ()))
 
         @functools.wraps(command)
         def spread(**given: Any) -> Any:
             for page in pages:
                 given.pop(page.name)
+            told = config.told.get()
+            config.told.set({})
+            given |= {name: told[name] for name in given if name in told}
             for name, group in groups.items():
-                given[name] = group.make(given)
-            return command(**given)
+                given[name] = group.make(given, told)
+            return command(**{name: one.value if isinstance(one, config.Told) else one for name, one in given.items()})
 
         del spread.__wrapped__  # else its signature hides ours
         spread.__signature__ = inspect.Signature([*parameters, *pages])  # type: ignore[attr-defined]
         spread.__annotations__ = {parameter.name: parameter.annotation for parameter in (*parameters, *pages)}
+        spread.bare_options = [name for group in groups.values() for name in group.bare()]  # type: ignore[attr-defined]
         return spread
 
     return wrap
@@ -66,7 +71,7 @@ class _Group:
         self._kind = kind
         self._is_later = kind in later
         self._options = [one for name, one in declared(kind).items() if name not in without]
-        hints = get_type_hints(kind)
+        self._hints = hints = get_type_hints(kind)
         inner = [one.name for one in dataclasses.fields(kind) if dataclasses.is_dataclass(hints[one.name])]
         self._inner = {name: _Group(hints[name], later, without) for name in inner}
 
@@ -75,10 +80,16 @@ class _Group:
         own = [_parameter(one, is_later=self._is_later, is_hidden=one.name in hidden) for one in self._options]
         return own + [parameter for group in self._inner.values() for parameter in group.parameters(hidden)]
 
-    def make(self, given: dict[str, Any]) -> Any:
-        """Take what was given for the options, and return the dataclass. Raises UsageError."""
+    def bare(self) -> list[str]:
+        """Return the fields that are options without flags."""
+        own = [name for name in self._hints if name not in self._inner and name not in declared(self._kind)]
+        return own + [name for group in self._inner.values() for name in group.bare()]
+
+    def make(self, given: dict[str, Any], told: Mapping[str, config.Told]) -> Any:
+        """Take what was given for the options, and what a file tells of others; return the dataclass. Raises UsageError."""
         values = {one.name: _value(one, given.pop(one.name)) for one in self._options}
-        return self._kind(**values, **{name: group.make(given) for name, group in self._inner.items()})
+        values |= {name: from_json(self._hints[name], told[name].value) for name in self.bare() if name in told}
+        return self._kind(**values, **{name: group.make(given, told) for name, group in self._inner.items()})
 
 
 def _own(parameter: inspect.Parameter, hint: Any, is_later: bool) -> inspect.Parameter:
@@ -123,6 +134,8 @@ def _is_switch(one: Declared) -> bool:
 def _value(one: Declared, given: Any) -> Any:
     """Return the value of an option. Raises UsageError."""
     option, origin = one.option, get_origin(one.kind)
+    if isinstance(given, config.Told):
+        return _told_value(one, given)
     if origin is tuple:
         return tuple(given)
     if option.read is not None:
@@ -131,6 +144,18 @@ def _value(one: Declared, given: Any) -> Any:
     if _is_switch(one):
         return not option.flags.startswith("--no-") if given else one.default
     return given
+
+
+def _told_value(one: Declared, told: config.Told) -> Any:
+    """Return the value that a file has for an option. Raises UsageError with its place."""
+    from graphprep.model.errors import UsageError
+    from graphprep.model.options.checks import check_value
+
+    try:
+        return check_value(one.name, told.value, one.kind, one.option)
+    except UsageError as error:
+        error.place = error.place or told.place
+        raise
 
 
 def _spare_conversions(command: Any, context: Any) -> None:
@@ -233,7 +258,17 @@ class GroupedCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command line."""
         _spare_conversions(self, ctx)
-        return super().parse_args(ctx, args)
+        bare, path = getattr(self.callback, "bare_options", None), config.config_of(args)
+        if bare is None or path is None:
+            return super().parse_args(ctx, args)
+        params = self.get_params(ctx)
+        told = config.by_parameter(config.read_config(path), params, bare, str(ctx.info_name))
+        for param in params:
+            param.required = param.required and param.name not in told
+        rest = super().parse_args(ctx, args)
+        given = {one.name for one in params if ctx.get_parameter_source(one.name).name == "COMMANDLINE"}
+        config.told.set({name: one for name, one in told.items() if name not in given})
+        return rest
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return ``[OPTIONS] INPUT... OUT``: the arguments as their metavars say."""

@@ -30,7 +30,7 @@ _DIGITS = 1000  # longer numbers take Python long to read, and no store has them
 _CONTROL = re.compile("[\x00-\x1f]")
 
 
-@with_groups(without=OF_MEMORY)
+@with_groups(without=OF_MEMORY, has_config=False)
 def ids(
     store: Annotated[str, typer.Argument(metavar="STORE", help="Store to look into.", show_default=False)],
     values: Annotated[

@@ -68,7 +68,7 @@ def info(
     from graphprep.cli.progress import reporting
     from graphprep.info.inspect import GraphInfo
 
-    urls = check_inputs(inputs, table_flags, "PATH is needed: what to describe")
+    urls = check_inputs(inputs, table_flags, "PATH is needed: what to describe", given.graph)
     options = reading_of(table_flags, decoding, given, run=run_options)
     with reporting(report_flags) as reporter:
         found = api.info(urls, head=head, options=options, reporter=reporter)

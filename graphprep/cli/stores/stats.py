@@ -48,7 +48,7 @@ def stats(
     from graphprep.cli.convert import check_inputs, reading_of
     from graphprep.cli.progress import reporting
 
-    urls = check_inputs(inputs, table_flags, "STORE or INPUT is needed: what to look at")
+    urls = check_inputs(inputs, table_flags, "STORE or INPUT is needed: what to look at", given.graph)
     reading = reading_of(table_flags, decoding, given, faults, run=options.run)
     with reporting(report_flags) as reporter:
         report = api.stats(urls, options, reporter, reading=reading)

@@ -76,7 +76,7 @@ def validate(
     from graphprep.cli.progress import reporting
     from graphprep.validate.check import StoreReport
 
-    urls = check_inputs(inputs, table_flags, "PATH is needed: what to check")
+    urls = check_inputs(inputs, table_flags, "PATH is needed: what to check", given.graph)
     compared = _compared(urls, against)
     options = reading_of(table_flags, decoding, given, faults, run=run_options)
     with reporting(report_flags) as reporter:

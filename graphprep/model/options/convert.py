@@ -159,7 +159,6 @@ class StoreOptions:
             is_first=True,
             least=1,
             hint="give the number of partitions",
-            is_recorded=False,
         ),
     ] = None
     partition_by: Annotated[
@@ -168,7 +167,6 @@ class StoreOptions:
             "How nodes are assigned to partitions: range, hash, modulo, random, round-robin, ldg, fennel, metis, a file of "
             "assignments, or python:MODULE:FUNCTION.",
             metavar="METHOD",
-            is_recorded=False,
             words="range|hash|modulo|random|round-robin|ldg|fennel|metis",
         ),
     ] = "range"

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import types
 from collections.abc import Mapping, Sequence
-from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, cast
 
-from graphprep.model.option import declared
+from graphprep.model.option import declared, from_json
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.shown.texts import hide_secrets
-
-_hints = functools.cache(get_type_hints)
 
 
 def recorded(inputs: Sequence[str], options: ConvertOptions) -> dict[str, Any]:
@@ -29,7 +25,7 @@ def written(options: ConvertOptions) -> dict[str, Any]:
 
 def options_of(value: Mapping[str, Any]) -> ConvertOptions:
     """Read the options of what ``recorded`` returned; what other versions wrote beside it is passed over."""
-    return cast(ConvertOptions, _made(ConvertOptions, value))
+    return cast(ConvertOptions, from_json(ConvertOptions, value))
 
 
 def _plain(value: Any) -> Any:
@@ -47,18 +43,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return list(map(_plain, value))
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
-
-
-def _made(kind: Any, value: Any) -> Any:
-    """Return a value of JSON as an annotation says."""
-    if dataclasses.is_dataclass(kind):
-        hints, names = _hints(cast(Any, kind)), [field.name for field in dataclasses.fields(kind)]
-        return kind(**{name: _made(hints[name], one) for name, one in value.items() if name in names})  # type: ignore[operator]
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin in (Union, types.UnionType):
-        kinds = [one for one in inner if one is not type(None)]
-        return _made(kinds[0], value) if value is not None and len(kinds) == 1 else value
-    if origin is tuple and isinstance(value, list):
-        kinds = [inner[0]] * len(value) if inner[-1] is Ellipsis else list(inner)
-        return tuple(_made(one, item) for one, item in zip(kinds, value, strict=True))
-    return value
