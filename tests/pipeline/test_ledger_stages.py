@@ -11,8 +11,8 @@ import pytest
 from golden.golden_cases import SAMPLE_DATA
 
 import graphprep
+from graphprep import context as run_parts
 from graphprep.convert import pipeline
-from graphprep.convert import run as run_parts
 from graphprep.convert.decoded.amounts import Amounts
 from graphprep.engine.ledger import Ledger
 

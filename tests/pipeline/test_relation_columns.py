@@ -109,7 +109,7 @@ def test_what_does_not_go_together(tmp_path):
     with pytest.raises(DataError, match=r"kg\.csv:1:1: two columns are called 'relation'"):
         convert(tmp_path / "kg.csv", tmp_path / "out", format="triples", delimiter=",", relation_col="rel")
     (tmp_path / "e.txt").write_text("0 1\n1 2\n")
-    with pytest.raises(UsageError, match=r"relation_as.* column needs .*relation_col"):
+    with pytest.raises(UsageError, match=r"relation_as.*column.* needs .*relation_col"):
         convert(tmp_path / "e.txt", tmp_path / "out", format="edges")
     with pytest.raises(UsageError, match="relation_as"):
         convert(tmp_path / "e.txt", tmp_path / "out", format="edges", relation_as="row", relation_col="1")

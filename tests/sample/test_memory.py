@@ -51,7 +51,7 @@ def test_a_list_that_parquet_has_no_room_for_is_told_with_its_size(star, tmp_pat
         graphprep.sample(
             store, tmp_path / "out", seeds=str(seeds), fanouts=[1], batch_size=1000, format="parquet", memory_limit="200MiB"
         )
-    assert error.value.fix == "raise memory_limit, lower batch_size or the fan-outs, or take format npz"
+    assert error.value.fix == 'raise memory_limit, lower batch_size or the fan-outs, or take format="npz"'
     assert not (tmp_path / "out").exists()
 
 

@@ -85,6 +85,7 @@ class InputOptions:
     decoder: Annotated[str | None, _of_input("Decoder class to use instead: package.module:Class.", metavar="MODULE:CLASS")] = (
         None
     )
+    decoder_options: Mapping[str, Any] = field(default_factory=dict)
     schema: Annotated[
         str | None,
         _of_input("Schema file; data that does not fit it is an error.  [default: found in the data]", metavar="FILE"),
@@ -142,7 +143,6 @@ class InputOptions:
             flags="--category",
         ),
     ] = ()
-    decoder_options: Mapping[str, Any] = field(default_factory=dict)
     graph: GraphConfig | None = None
 
 
