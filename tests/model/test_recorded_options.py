@@ -38,12 +38,12 @@ def test_options_are_read_as_they_were_written():
     assert options_of(told["options"]) == options
 
 
-def test_only_what_says_how_the_input_was_read_is_written():
+def test_what_says_how_the_store_came_about_is_written():
     run = RunOptions(memory_limit="1GiB", storage_options={"secret": "s3cret"})
     options = ConvertOptions(run=run, partitions=4, partition_by="hash", overwrite=True, bad_records="b", resume=True, seed=1)
     assert recorded(["https://u:pass@host/a.csv?X-Amz-Signature=1"], options) == {
         "inputs": ["https://u:…@host/a.csv"],
-        "options": {"seed": 1},
+        "options": {"partitions": 4, "partition_by": "hash", "seed": 1},
     }
 
 

@@ -227,5 +227,5 @@ def test_what_random_walks_have_not_is_refused(flags, words, tmp_path, capsys):
 
 def test_options_of_walks_are_refused_elsewhere():
     graph = graphprep.load(shared_store("homogeneous")[1])
-    with pytest.raises(UsageError, match="walks does nothing without random walks\n  fix: add sampler="random-walk""):
+    with pytest.raises(UsageError, match='walks does nothing without random walks\n  fix: add sampler="random-walk"'):
         graphprep.neighbor_sampling(graph, fanouts=[3], walks=5)
