@@ -19,8 +19,10 @@ from graphprep.convert import pipeline
 from graphprep.edges.moves import tell_nobody
 from graphprep.model.errors import DataError, GraphprepError, UsageError
 from graphprep.model.metadata import PROVENANCE_NAME, GraphMetadata
+from graphprep.model.option import flag_of
 from graphprep.model.options.checks import checked
 from graphprep.model.options.convert import ConvertOptions, ConvertSummary
+from graphprep.model.options.decoding import DecoderOptions
 from graphprep.model.options.recorded import options_of
 from graphprep.model.protocols import Reporter
 from graphprep.rewrite.run import StoreRun
@@ -33,7 +35,6 @@ from graphprep.store.write import read_lineage
 from graphprep.validate.check import StoreReport
 from graphprep.validate.faults import Fault
 
-_SINGULAR = {"categories": "category", "labels": "label", "splits": "split"}  # as flags are called
 Convert = Callable[..., ConvertSummary]
 
 
@@ -113,7 +114,7 @@ def _naming_record(error: UsageError, options: ConvertOptions, given: ConvertOpt
     names += [
         one.name for one in fields(options) if one.name != "run" and getattr(given, one.name) != getattr(options, one.name)
     ]
-    flags = {"--" + _SINGULAR.get(name, name).replace("_", "-") for name in names}
+    flags = {flag_of(name, ConvertOptions, DecoderOptions) for name in names}
     blamed = [flag for flag in re.findall(r"--[a-z-]+", f"{error.place} {error.message}") if flag in flags]
     if not blamed:
         return error

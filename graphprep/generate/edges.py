@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from graphprep.generate.streams import Stream, permutation_rounds, rmat_limits, stream_key
 from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import UsageError
+from graphprep.model.option import flag_of
 
 Ints = NDArray[np.int64]
 
@@ -172,7 +173,5 @@ EdgeGraph = RmatGraph | GridGraph  # made block by block, of at most ``block_edg
 def check_range(name: str, value: int, least: int, most: int, when: str = "") -> None:
     """Raise UsageError where a number is out of its range."""
     if not least <= value <= most:
-        flag = "--" + name.replace("_", "-")
-        raise UsageError(
-            f"{flag} must be between {least} and {most:,}{when}, found {value:,}", fix="give a number in that range"
-        )
+        what = f"{flag_of(name)} must be between {least} and {most:,}{when}, found {value:,}"
+        raise UsageError(what, fix="give a number in that range")

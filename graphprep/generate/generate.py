@@ -16,6 +16,7 @@ from graphprep.generate.folders import Counts, deepgnn_text, write_chunked, writ
 from graphprep.generate.hetero import NODE_TYPES, HeteroGraph
 from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import UsageError
+from graphprep.model.option import flag_of
 from graphprep.model.options.generate import (
     DEFAULTS,
     EDGE_FORMATS,
@@ -88,17 +89,13 @@ def _make_graph(kind: str, options: GenerateOptions) -> tuple[EdgeGraph | Hetero
     for name in given:
         if name not in known:
             homes = " and ".join(other for other in KINDS if name in DEFAULTS[other])
-            raise UsageError(f"{_flag(name)} is an option of {homes}, not of {kind}", fix="leave it out")
+            raise UsageError(f"{flag_of(name, GenerateOptions)} is an option of {homes}, not of {kind}", fix="leave it out")
     if kind == "rmat" and "edges" in given and "edge_factor" in given:
         raise UsageError("--edges and --edge-factor contradict each other", fix="leave out one of them")
     values = known | given
     makers: dict[str, Callable[[Kernels, dict[str, Any], int], EdgeGraph | HeteroGraph]]
     makers = {"rmat": RmatGraph.of, "grid": GridGraph.of, "hetero": HeteroGraph.of}
     return makers[kind](find_kernels(), values, options.seed), values
-
-
-def _flag(name: str) -> str:
-    return "--no-permute" if name == "permute" else "--" + name.replace("_", "-")
 
 
 def _choose_format(kind: GraphKind, out: str, options: GenerateOptions) -> GenerateFormat:

@@ -219,7 +219,7 @@ def test_inputs_that_moved(named):
 def test_what_provenance_records_is_read_again(here):
     assert json.loads(Path("store/provenance.json").read_text())["convert"] == {
         "inputs": ["e.csv"],
-        "options": {"decoder_options": {"weight_col": "weight"}, "categories": [f"{TYPE}:kind"]},
+        "options": {"decoder_options": {"weight_col": "weight"}, "categories": [f"{TYPE}:kind"], "partitions": 2},
     }
     report = graphprep.validate("store", against="store/provenance.json")
     assert (report.inputs, report.equal) == (("e.csv",), True)

@@ -30,6 +30,7 @@ from graphprep.kernels.cpu.deepgnn import plain_edgelist as plain
 from graphprep.kernels.cpu.deepgnn.slots import DTYPES, EDGE, FLOAT_LIMITS, NODE, NOT_SPARSE
 from graphprep.kernels.cpu.deepgnn.walk import BAD_FIELD, EDGES, MAX_TYPE, NODES, Words
 from graphprep.model.errors import DecodeError, UsageError
+from graphprep.model.option import flag_of
 from graphprep.model.protocols import InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import RawRows
 
@@ -86,7 +87,7 @@ class EdgeListDecoder:
             raise UsageError(f"--weight-dtype must be float32 or float64, found {self.weight_dtype!r}")
         for owner in ("node", "edge"):
             _check_int(f"default_{owner}_type", getattr(self, f"default_{owner}_type"), 0, MAX_TYPE)
-            check_weight(_flag(f"default_{owner}_weight"), getattr(self, f"default_{owner}_weight"), self.weight_dtype)
+            check_weight(flag_of(f"default_{owner}_weight"), getattr(self, f"default_{owner}_weight"), self.weight_dtype)
             for name in (f"default_{owner}_feature_types", f"default_{owner}_feature_lens"):
                 object.__setattr__(self, name, _list_text(getattr(self, name)))
             self._default_slots(owner)
@@ -283,19 +284,19 @@ class EdgeListDecoder:
         if types is None:
             if lens is not None:
                 raise UsageError(
-                    f"{_flag(lens_name)} needs {_flag(types_name)}",
-                    fix=f"give {_flag(types_name)} a list of the same length, '-' for a dtype that stands in the line",
+                    f"{flag_of(lens_name)} needs {flag_of(types_name)}",
+                    fix=f"give {flag_of(types_name)} a list of the same length, '-' for a dtype that stands in the line",
                 )
             return np.empty((0, 3), np.int64)
         type_items = [item.strip() for item in types.split(",")]
         len_items = [item.strip() for item in lens.split(",")] if lens is not None else ["-"] * len(type_items)
         if len(type_items) != len(len_items):
             raise UsageError(
-                f"{_flag(types_name)} has {len(type_items)} entries and {_flag(lens_name)} has {len(len_items)}",
+                f"{flag_of(types_name)} has {len(type_items)} entries and {flag_of(lens_name)} has {len(len_items)}",
                 fix="give both one entry for each slot, '-' for what stands in the line",
             )
         rows = [
-            (_default_dtype(_flag(types_name), dtype), *_default_length(_flag(lens_name), dtype, length))
+            (_default_dtype(flag_of(types_name), dtype), *_default_length(flag_of(lens_name), dtype, length))
             for dtype, length in zip(type_items, len_items, strict=True)
         ]
         return np.array(rows, np.int64)
@@ -363,7 +364,7 @@ class _Fault:
         name = _RULES[field][0]
         fix = "correct the field"
         if field not in (kernels.NODE_ID, kernels.SRC, kernels.DST):
-            fix += f", or name {_flag(f'default_{name}')} where the lines have no such column"
+            fix += f", or name {flag_of(f'default_{name}')} where the lines have no such column"
         return DecodeError(f"field {name!r} {problem}", at=self.noted.at, fix=fix)
 
     def _missing_fault(self, field: int) -> DecodeError:
@@ -454,10 +455,6 @@ def _bytes(text: str) -> NDArray[np.uint8]:
     return np.frombuffer(text.encode(), np.uint8)
 
 
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
 def _list_text(value: object) -> str | None:
     """Write a list of dtypes or lengths, as DeepGNN's own decoder takes it, as the comma list of the command line."""
     if value is None or isinstance(value, str):
@@ -471,7 +468,7 @@ def _check_int(name: str, value: int | None, low: int, high: int) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise UsageError(f"{_flag(name)} must be an integer from {low} to {high}, found {value!r}")
+        raise UsageError(f"{flag_of(name)} must be an integer from {low} to {high}, found {value!r}")
 
 
 def _default_dtype(flag: str, text: str) -> int:
