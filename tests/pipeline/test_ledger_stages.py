@@ -11,7 +11,7 @@ import pytest
 from golden.golden_cases import SAMPLE_DATA
 
 import graphprep
-from graphprep import context as run_parts
+from graphprep import context
 from graphprep.convert import pipeline
 from graphprep.convert.decoded.amounts import Amounts
 from graphprep.engine.ledger import Ledger
@@ -36,7 +36,7 @@ def ledgers(monkeypatch):
             super().__init__(*given)
             kept.append(self)
 
-    monkeypatch.setattr(run_parts, "Ledger", Kept)
+    monkeypatch.setattr(context, "Ledger", Kept)
     return kept
 
 
