@@ -38,10 +38,11 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from graphprep.against.report import AgainstReport
+    from graphprep.convert.hooks import Hooks
     from graphprep.convert.memory.graph import MemoryGraph
     from graphprep.convert.pipeline import InputReport
     from graphprep.convert.read.plan import Plan
-    from graphprep.convert.run import Elsewhere, Run
+    from graphprep.convert.run import Run
     from graphprep.graph.graph import Graph
     from graphprep.ids.lookup import GivenIds, IdLookup
     from graphprep.info.guess import GuessedGraph
@@ -109,12 +110,15 @@ def convert(
     ``targets`` are those of exports to come, with their options: what one refuses of the graph, as far as samples show it, is
     refused before anything is decoded. Raises GraphprepError.
     """
-    from graphprep.convert.units.work import check_share, work
+    from graphprep.convert.hooks import Hooks
 
-    options = make_options(ConvertOptions, options, given)
-    share = check_share(options)
-    check = _check_of(targets, options.partitions or 1) if targets else None
-    run = _converter(options, check=check) if share is None else partial(work, share=share)
+    options, share = make_options(ConvertOptions, options, given), None
+    if (options.worker_index, options.worker_count, options.scheduler) != (None, None, None):
+        from graphprep.convert.units.work import check_share, work
+
+        share = check_share(options)
+    hooks = Hooks(check=_check_of(targets, options.partitions or 1)) if targets else None
+    run = _converter(options, hooks) if share is None else partial(work, share=share)
     if not os.fspath(out):
         raise UsageError("the output has no name", fix="name the folder or URL of the store")
     found = _read_memory(inputs, nodes, edges, options)
@@ -148,6 +152,7 @@ def merge(
     store does nothing, and says so in a note. ``given`` are fields of ``RunOptions``.
     Raises GraphprepError, also while workers are missing.
     """
+    from graphprep.convert.hooks import Hooks
     from graphprep.convert.units.folder import UnitFolder
     from graphprep.convert.units.merge import TakenOver, find_run, merged_before
 
@@ -158,7 +163,7 @@ def merge(
             folder.remove()
             return _worded(before, decoder=True)
         found = find_run(folder, options, resume=check_value("resume", resume, bool))
-        run = _converter(found.options, elsewhere=TakenOver(os.fspath(out), found.shared))
+        run = _converter(found.options, Hooks(elsewhere=TakenOver(os.fspath(out), found.shared)))
         with _reporting(reporter) as told:
             summary = run(found.shared.inputs, os.fspath(out), found.options, told)
         folder.remove()
@@ -177,27 +182,22 @@ def _check_of(targets: Mapping[str, ExportOptions], num_parts: int) -> Callable[
     return check
 
 
-def _converter(
-    options: ConvertOptions,
-    elsewhere: Callable[[Run, Plan], Elsewhere] | None = None,
-    check: Callable[[Run, Plan], None] | None = None,
-) -> Callable[..., ConvertSummary]:
+def _converter(options: ConvertOptions, hooks: Hooks | None = None) -> Callable[..., ConvertSummary]:
     """Return what converts: operations on the graph, and partitioners that look at edges, need a store first."""
     from graphprep.convert import pipeline
     from graphprep.store.assign import GRAPH_METHODS
 
-    given = {"elsewhere": elsewhere} if elsewhere is not None else {"check": check} if check is not None else {}
-    convert: Callable[..., ConvertSummary] = partial(pipeline.convert, **given) if given else pipeline.convert
+    hooks = hooks or pipeline.Hooks()
     operations = options.operations()
     if options.partition_by in GRAPH_METHODS:
         from graphprep.rewrite.partition.convert import convert_in_parts
 
-        return partial(convert_in_parts, convert=convert, operations=operations, of_workers=elsewhere is not None)
+        return partial(convert_in_parts, hooks=hooks, operations=operations)
     if operations:
         from graphprep.rewrite.transform.command import rewrite_converted
 
-        return partial(convert, rewrite=partial(rewrite_converted, operations))
-    return convert
+        hooks = hooks._replace(rewrite=partial(rewrite_converted, operations))
+    return partial(pipeline.convert, hooks=hooks)
 
 
 @python_words(decoder=True)

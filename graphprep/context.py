@@ -14,12 +14,13 @@ from graphprep.engine.ledger import Ledger, plan_memory
 from graphprep.model.protocols import QuietReporter, Reporter
 from graphprep.model.run_options import RunOptions
 from graphprep.storage.read.urls import Storage
+from graphprep.store.room import folder_beside
 
 
 class Context:
     """Memory, storage, device, reporter and scratch space of a command, as a context manager.
 
-    ``urls`` are what it reads and writes, ``tmp_dir`` the folder of its temporary files (None: the system's place). What is
+    It reads ``urls`` and writes ``out`` (None: nothing); temporary files lie in ``tmp_dir`` (None: the system's place). What is
     entered into ``stack`` is closed with it. ``block_bytes`` and ``apart`` are those of ``plan_memory``.
     """
 
@@ -28,7 +29,7 @@ class Context:
         options: RunOptions,
         reporter: Reporter | None,
         urls: Sequence[str],
-        tmp_dir: str | None,
+        out: str | None,
         *,
         block_bytes: int = 0,
         apart: bool = False,
@@ -39,12 +40,13 @@ class Context:
         """
         self._begin = time.perf_counter()
         self.reporter = reporter or QuietReporter()
-        self.tmp_dir = tmp_dir
+        self.out = out
+        self.tmp_dir = options.tmp_dir or (None if out is None else folder_beside(out))
         with contextlib.ExitStack() as stack:
             stack.enter_context(count_memory())
             self._sampler = stack.enter_context(PeakSampler())
-            self.storage = stack.enter_context(Storage(options.storage_options, tmp_dir))
-            self.storage.load_drivers(urls)
+            self.storage = stack.enter_context(Storage(options.storage_options, self.tmp_dir))
+            self.storage.load_drivers(urls if out is None else (*urls, out))
             self.device = RunDevice(options, self.reporter)
             self.memory = plan_memory(options, block_bytes, apart=apart)
             self.ledger = Ledger(self.memory.limit_bytes, self.memory.held_bytes, self.reporter, self._sampler)

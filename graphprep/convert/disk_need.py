@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from graphprep.convert.read.plan import Planned, is_packed
 from graphprep.convert.read.samples import first_records, is_compressed, records_at, table_rows
 from graphprep.model.errors import GraphprepError
-from graphprep.model.protocols import Span, TextBlock
+from graphprep.model.protocols import Reporter, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawRows
-from graphprep.store.room import DiskNeed
+from graphprep.store.room import DiskNeed, compare_with, find_folders, free_bytes
 
 if TYPE_CHECKING:
     from graphprep.storage.read.urls import Storage
@@ -38,6 +38,17 @@ class DiskRules(NamedTuple):
     may_drop_edges: bool
     is_kept: bool = False
     has_copy: bool = False
+
+
+def check_disk(planned: Planned, storage: Storage, rules: DiskRules, reporter: Reporter) -> None:
+    """Compare what the run takes at least with what is free; tell it to who wants details.
+
+    Of remote places nothing is said. Raises StorageError where there is too little.
+    """
+    folders = find_folders(rules.out, rules.tmp_dir)
+    free = {folder: free_bytes(folder) for folder in folders if folder is not None}
+    if any(one is not None for one in free.values()):
+        compare_with(folders, free, estimate_disk(planned, storage, rules), reporter)
 
 
 def estimate_disk(planned: Planned, storage: Storage, rules: DiskRules) -> DiskNeed:

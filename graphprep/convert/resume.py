@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from graphprep.convert.build.write import StoreBuilder
-from graphprep.convert.decoded.rejects import Rejects
-from graphprep.convert.read.decode import Collector, DecodeSettings
+from graphprep.convert.build.write import Settled, StoreBuilder
+from graphprep.convert.index.nodes import index
+from graphprep.convert.read.decode import Collector, decode
 from graphprep.convert.read.plan import Plan
-from graphprep.convert.run import Elsewhere, Run
+from graphprep.convert.roles.settle import columns
+from graphprep.convert.run import Run
+from graphprep.convert.shuffle.route_edges import shuffle
 from graphprep.model.errors import UsageError
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.version import __version__
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import TMP_DIR_OPTION
-from graphprep.storage.read.urls import local_path
 from graphprep.storage.spill.journal import Journal, KeptFolder
+from graphprep.storage.write.places import resume_folder
 from graphprep.store.assign import GRAPH_METHODS, PARTITION_METHODS, PYTHON_PREFIX
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from graphprep.storage.write.publish import StoreWriter
 
 T = TypeVar("T")
+_PART = "decode in part"
 _BUILD = "build in part"
 _PORTION_BYTES = 64 << 20  # of input, or of a store, between one record in the journal and the next, so that these cost little
 _PORTIONS = 64  # of a large one: each record tells of all before
@@ -40,11 +40,8 @@ _FREE = (
 
 
 def journal_folder(out: str, tmp_dir: str | None) -> KeptFolder:
-    """Return the folder for what the tasks of a run with this OUT make, which need not be there."""
-    path = local_path(out)
-    place = str(Path(path).absolute()) if path is not None else out.rstrip("/")
-    digest = hashlib.sha256(place.encode(errors="surrogateescape")).hexdigest()[:16]
-    return KeptFolder(str(Path(tmp_dir or tempfile.gettempdir()) / f".graphprep-resume-{digest}"))
+    """Return the folder for what the stages of a run with this OUT make, which need not be there."""
+    return KeptFolder(str(resume_folder(out, tmp_dir)))
 
 
 def tell_where_kept(kept: KeptFolder, writer: StoreWriter, reporter: Reporter) -> None:
@@ -58,99 +55,92 @@ def tell_where_kept(kept: KeptFolder, writer: StoreWriter, reporter: Reporter) -
         )
 
 
-class Tasks:
-    """The tasks of a run, each of which is done once by all runs that go on."""
+class KeptStages:
+    """Runs the stages of a conversion, each of which is done once by all runs that go on."""
 
-    def __init__(self, run: Run, known: Plan, rejects: Rejects | None, elsewhere: Elsewhere | None = None) -> None:
-        """Open the journal of a run whose rows are kept; ``elsewhere`` its input may be decoded.
+    def __init__(self, run: Run, plan: Plan) -> None:
+        """Open the journal of a run whose rows are kept.
 
         Raises UsageError where it was begun with another input or other options.
         """
+        assert run.kept is not None
         self.run = run
-        self.known = known
-        self.rejects = rejects
-        self.elsewhere = elsewhere
-        self._journal = None if run.kept is None else Journal(run.kept, about_run(run, known), run.ledger.reporter.message)
+        self.plan = plan
+        self._journal = Journal(run.kept, about_run(run, plan), run.reporter.message)
 
-    def do(self, name: str, make: Callable[[], T], ends: tuple[str, ...] = (), **known: object) -> T:
-        """Return what a task makes; ``known`` are objects in it that another run has, too. See ``Journal.task``."""
-        if self._journal is None:
-            return make()
-        found = self.last(name, known)
-        return self.keep(name, make(), known, ends) if found is None else cast(T, found)
+    def prepare(self) -> Settled:
+        """Decode, index and shuffle, from behind the last of these that an earlier run has done."""
+        run = self.run
+        num_edges = self._last("count")
+        if num_edges is not None:
+            run.kernels(num_edges)  # what comes behind has them
+        settled = self._last("shuffle")
+        if settled is None:
+            indexed = self._last("index")
+            if indexed is None:
+                rows = self._last("decode")
+                if rows is None:
+                    rows = self._keep("decode", decode(run, self.plan, self), _PART)
+                indexed = self._keep("index", index(run, rows), "decode")
+            if num_edges is None:
+                self._keep("count", indexed.decoded.num_edges)
+            settled = self._keep("shuffle", columns(run, shuffle(run, indexed)), "index")
+        return cast(Settled, settled)
 
-    def builder(self, fresh: StoreBuilder, num_bytes: int, **known: object) -> tuple[StoreBuilder, Callable[[], None] | None]:
-        """Return what builds the store, as an earlier run left it where that can be, and what records it; see ``do``.
-
-        ``num_bytes`` is what the rows take, at most.
-        """
-        journal = self._journal
-        if journal is None:
-            return fresh, None
-        found = cast("StoreBuilder | None", journal.last(_BUILD, self._known(known)))
+    def checkpoint(self, fresh: StoreBuilder, settled: Settled) -> tuple[StoreBuilder, Callable[[], None]]:
+        """See ``Checkpoint``."""
+        run, known = self.run, self._known(writer=fresh.writer, index=settled.index, options=fresh.options, memory=fresh.memory)
+        found = cast("StoreBuilder | None", self._journal.last(_BUILD, known))
         if found is not None and not found.fits(fresh.memory):
-            self.run.ledger.reporter.message("resume: under less memory than before the store is built from its beginning")
+            run.reporter.message("resume: under less memory than before the store is built from its beginning")
             found = None
         builder = fresh if found is None else found
         builder.go_on()
-        portion_bytes, written = max(_PORTION_BYTES, num_bytes // _PORTIONS), builder.writer.num_bytes
+        portion_bytes, written = max(_PORTION_BYTES, settled.most_bytes // _PORTIONS), builder.writer.num_bytes
 
         def keep() -> None:
             nonlocal written
             if builder.writer.num_bytes - written >= portion_bytes:
-                journal.keep(_BUILD, builder, self._known(known))
+                self._journal.keep(_BUILD, builder, known)
                 written = builder.writer.num_bytes
 
         return builder, keep
 
-    def portions(self, name: str, settings: DecodeSettings) -> KeptPortions | None:
-        """Return what keeps the portions of a task that decodes; None where nothing is kept."""
-        return None if self._journal is None else KeptPortions(self, name, settings)
-
-    def last(self, name: str, known: Mapping[str, object]) -> Any:
-        """Return what a task made in an earlier run; None where there is no such thing."""
-        assert self._journal is not None
-        found = self._journal.last(name, self._known(known))
-        if found is not None and self.rejects is not None:
-            self.rejects.restore(found[1])
-        return None if found is None else found[0]
-
-    def keep(self, name: str, made: T, known: Mapping[str, object], ends: tuple[str, ...] = ()) -> T:
-        """Record what a task made, and return it."""
-        assert self._journal is not None
-        rejected = None if self.rejects is None else self.rejects.state()
-        self._journal.keep(name, (made, rejected), self._known(known), ends)
-        return made
-
-    def _known(self, known: Mapping[str, object]) -> dict[str, object]:
-        run = self.run
-        same = {"pool": run.pool, "storage": run.storage, "engine": run.engine, "rejects": self.rejects}
-        return {**same, "reporter": run.ledger.reporter, **known}
-
-
-class KeptPortions:
-    """See ``Portions``: a task that is recorded again and again. ``settings`` are those of the run that began to decode."""
-
-    def __init__(self, tasks: Tasks, name: str, settings: DecodeSettings) -> None:
-        self.settings = settings
-        self._tasks = tasks
-        self._name = name
+    # ---- portions of what is decoded
 
     @property
     def portion_bytes(self) -> int:
         """See ``Portions``."""
-        return max(_PORTION_BYTES, (self._tasks.known.input.total_bytes or 0) // _PORTIONS)
+        return max(_PORTION_BYTES, (self.plan.input.total_bytes or 0) // _PORTIONS)
 
     def last(self) -> Collector | None:
         """See ``Portions``."""
-        collector = cast("Collector | None", self._tasks.last(self._name, {}))
-        if collector is not None:
-            self.settings = collector.settings
-        return collector
+        return cast("Collector | None", self._last(_PART))
 
     def keep(self, collector: Collector) -> None:
         """See ``Portions``."""
-        self._tasks.keep(self._name, collector, {})
+        self._keep(_PART, collector)
+
+    # ---- the journal
+
+    def _last(self, name: str) -> Any:
+        """Return what a stage made in an earlier run; None where there is no such thing."""
+        found = self._journal.last(name, self._known())
+        if found is not None and self.run.rejects is not None:
+            self.run.rejects.restore(found[1])
+        return None if found is None else found[0]
+
+    def _keep(self, name: str, made: T, *ends: str) -> T:
+        """Record what a stage made, and return it."""
+        rejected = None if self.run.rejects is None else self.run.rejects.state()
+        self._journal.keep(name, (made, rejected), self._known(), ends)
+        return made
+
+    def _known(self, **more: object) -> dict[str, object]:
+        """Return the objects that the next run has, too, by name."""
+        run = self.run
+        same = {"plan": self.plan, "pool": run.pool, "storage": run.storage, "engine": run.engine, "rejects": run.rejects}
+        return {**same, "reporter": run.reporter, "kernels": run.found_kernels, **more}
 
 
 def about_run(run: Run, known: Plan, flag: str = "--resume") -> dict[str, str]:

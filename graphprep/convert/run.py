@@ -1,72 +1,61 @@
-"""What the stages of a run work with: the memory shared out, storage, and how decoding works under that."""
+"""The context of a conversion: what its stages work with, beside what the stage before made."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import cached_property
-from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from graphprep.context import Context
-from graphprep.convert.decoded.early_edges import EarlyRules
-from graphprep.convert.read.apart import FoundBlock, Reading
-from graphprep.convert.read.decode import DecodeSettings
-from graphprep.convert.read.plan import Plan
-from graphprep.edges.device.find import find_kernels
 from graphprep.engine.budget import record_bytes
-from graphprep.engine.ledger import MemoryPlan
 from graphprep.engine.local import Engine, Threads
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Reporter
-from graphprep.storage.spill.journal import KeptFolder
 from graphprep.storage.spill.runs import SpillPool
+from graphprep.storage.write.places import resume_folder
 
-_MOST_GROUP = 16 << 20  # of text whose edges are scattered at once: some 2^20, a thousand for every bucket
-_LEAST_EARLY = 1 << 15  # edges
+if TYPE_CHECKING:
+    from graphprep.convert.decoded.rejects import Rejects
+    from graphprep.kernels.edges import Kernels
+    from graphprep.storage.spill.journal import KeptFolder
+    from graphprep.storage.write.publish import StoreWriter
+
 _AHEAD_BLOCKS = 4  # of a remote table, as stored, fetched while it is read
 
 
-class Elsewhere(NamedTuple):
-    """An input that others decode: its plan as they have it, how they read, and what yields their blocks in input order.
-
-    ``lineage`` is what provenance.json says of them.
-    """
-
-    known: Plan
-    reading: Reading
-    blocks: Callable[[], Iterator[FoundBlock]]
-    lineage: Mapping[str, object] = MappingProxyType({})
-
-
 class Run(Context):
-    """The context of a conversion, with its ``inputs`` and ``options``; ``outs`` are what it writes.
+    """The context of a conversion of ``inputs`` to a store at ``out`` (None: nothing is written).
 
-    ``kept`` holds what its tasks make, where that is to outlive the run.
+    ``kept`` holds what its stages make, where that is to outlive the run; ``rejects`` takes the records that are skipped;
+    ``writer`` writes the store. ``from_memory``: the inputs are names of what was in memory.
     """
 
     def __init__(
         self,
         inputs: Sequence[str],
-        outs: tuple[str, ...],
         options: ConvertOptions,
-        tmp_dir: str | None,
-        reporter: Reporter | None,
-        kept: KeptFolder | None = None,
+        reporter: Reporter | None = None,
+        out: str | None = None,
+        journal: KeptFolder | None = None,
     ) -> None:
+        """Open it. With ``--resume`` what is kept lies in ``journal``, or else in a folder of its own."""
         apart = options.engine == "processes"
-        super().__init__(options.run, reporter, (*inputs, *outs), tmp_dir, block_bytes=options.block_bytes, apart=apart)
+        super().__init__(options.run, reporter, inputs, out, block_bytes=options.block_bytes, apart=apart)
         self.inputs = inputs
         self.options = options
-        self.kept = kept
+        self.from_memory = False
+        self.kept: KeptFolder | None = None
+        if options.resume and out is not None:
+            from graphprep.storage.spill.journal import KeptFolder
+
+            self.kept = journal or KeptFolder(str(resume_folder(out, self.tmp_dir)))
+        self.rejects: Rejects | None = None
+        self.writer: StoreWriter
         self.storage.ahead_bytes = _AHEAD_BLOCKS * self.memory.block_bytes
         self.storage.record_bytes = record_bytes(self.memory.limit_bytes)
-
-    @cached_property
-    def pool(self) -> SpillPool:
-        """Return the pool of the runs of rows."""
-        return self.stack.enter_context(SpillPool(self.memory.pool_bytes, self.tmp_dir if self.kept is None else self.kept))
+        self.found_kernels: Kernels | None = None
+        self.pool = self.stack.enter_context(SpillPool(self.memory.pool_bytes, self.kept or self.tmp_dir))
 
     @cached_property
     def engine(self) -> Engine:
@@ -77,29 +66,11 @@ class Run(Context):
 
         return self.stack.enter_context(contextlib.closing(Processes(self.memory.threads)))
 
+    def kernels(self, num_edges: int) -> Kernels:
+        """Return the kernels for so many edges, as they were found when that was asked first.
 
-def decode_settings(run: Run, known: Plan, reading: Reading | None = None) -> DecodeSettings:
-    """Say how an input is decoded under the memory limit, and read as others did where ``reading`` says that."""
-    options, memory, total_bytes = run.options, run.memory, known.input.total_bytes
-    settings = DecodeSettings(
-        block_bytes=memory.block_bytes,
-        limit_bytes=max(memory.block_bytes, run.storage.record_bytes),
-        max_rows=max(1 << 10, memory.block_bytes // 16),
-        threads=memory.threads,
-        skip=options.on_error == "skip",
-        text_bytes=memory.cap_bytes,
-        early=None if known.flags or known.schema is not None else _early_rules(options, memory, total_bytes),
-        engine=run.engine,
-    )
-    return settings if reading is None else replace(settings, **reading._asdict())
-
-
-def _early_rules(options: ConvertOptions, memory: MemoryPlan, total_bytes: int | None) -> EarlyRules | None:
-    """Say how edges may be scattered as soon as they are decoded; None where that is of no use."""
-    if options.layout == "both" or options.ids == "sparse" or options.partition_by != "range":
-        return None
-    if total_bytes is not None and total_bytes < _LEAST_EARLY:  # not even one group of edges
-        return None
-    group = max(memory.block_bytes, min(_MOST_GROUP, memory.cap_bytes // 3))
-    side = 1 if options.layout == "csc" else 0
-    return EarlyRules(find_kernels(), side, group, max(_LEAST_EARLY, group // 8), memory.cap_bytes // 2, total_bytes or 0)
+        Raises UsageError where the GPU that is asked for lacks the memory.
+        """
+        if self.found_kernels is None:
+            self.found_kernels = self.device.kernels(num_edges, self.memory, self.ledger)
+        return self.found_kernels

@@ -127,7 +127,7 @@ def _folder(run: StoreRun, exporter: Exporter, options: ExportOptions, replaces:
     """Return the folder of an export; entered, it is claimed by this run."""
     digest = getattr(exporter, "file_digest", None)
     return FolderOutput(
-        run.storage, run.out, replaces=replaces, last=exporter.root_file, digest=digest, takes_over=options.overwrite
+        run.storage, str(run.out), replaces=replaces, last=exporter.root_file, digest=digest, takes_over=options.overwrite
     )
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from graphprep.convert.decoded.rows import IdSpaces
 from graphprep.convert.index.partition_file import look_at_parts, outside
 from graphprep.convert.read.apart import Reading
-from graphprep.convert.read.decode import DecodeSettings
+from graphprep.convert.read.decode import DecodeSettings, decode_settings
 from graphprep.convert.read.plan import Plan, Planned
 from graphprep.convert.read.plan import plan as look
 from graphprep.convert.resume import about_files
-from graphprep.convert.run import Run, decode_settings
+from graphprep.convert.run import Run
 from graphprep.convert.units.cut import cut_input, share_of
 from graphprep.convert.units.work import check_share
 from graphprep.engine.budget import trim_heap
@@ -36,7 +37,7 @@ from graphprep.plan.tally import Tally, tally
 from graphprep.storage.read.urls import STDIN
 from graphprep.storage.write.publish import check_store_place
 from graphprep.store.assign import method_name
-from graphprep.store.room import check_parts, find_folders, folder_beside, free_bytes, is_copied
+from graphprep.store.room import check_parts, find_folders, free_bytes, is_copied
 
 _ARROW_BYTES = 44 << 20  # Arrow, and what its pool keeps
 
@@ -60,11 +61,11 @@ def plan(
     options = options or ConvertOptions()
     if STDIN in inputs:
         raise UsageError("stdin cannot be sampled: what is read of it is gone", place=STDIN, fix="write it to a file first")
-    tmp_dir = options.run.tmp_dir or (folder_beside(out) if out is not None else None)
-    with Run(inputs, () if out is None else (out,), options, tmp_dir, reporter) as run:
+    with Run(inputs, options, reporter, out) as run:
+        tmp_dir = run.tmp_dir
         if out is not None:
             check_store_place(run.storage, out.rstrip("/") or out, options.overwrite)
-        known = look(run.inputs, options, run.storage, run.memory, run.ledger, (out, tmp_dir))
+        known = look(run)
         settings, compiled = decode_settings(run, known), compilations.elapsed_s
         strata = take_samples(run, known.input)
         compiled = compilations.elapsed_s - compiled
@@ -78,17 +79,10 @@ def plan(
         trim_heap()
         code = _code_bytes(strata)
         room = MemoryRoom(run, known.input, settings, sizes, strata, code)
-        missing = missing_kernels(known.input.format)
         spilled = sum(spills(sizes, 0 if options.resume else run.memory.pool_bytes))
         copied = options.resume and out is not None and is_copied(out, tmp_dir)
         return PlanReport(
-            inputs=tuple(inputs),
-            format=known.input.format,
-            format_flags=known.input.flags,
-            num_files=len({span.url for span in known.input.sources.spans}),
-            input_bytes=sum(one.stored_bytes for one in strata),
-            text_bytes=round(sum(one.text_bytes for one in strata)),
-            read_bytes=sum(one.read_bytes for one in strata),
+            **_about_input(inputs, known.input, strata),
             num_nodes=sizes.num_nodes,
             num_edges=sizes.num_edges,
             distinct_ids=sizes.distinct_ids,
@@ -101,14 +95,32 @@ def plan(
             store_bytes=sizes.store_bytes,
             spill_bytes=spilled,
             disks=_disks(out, tmp_dir, sizes, spilled + copied * sum(sizes.store_bytes.values())),
-            missing_kernels=missing,
-            compile_s=len(missing) * COMPILE_S + (IMPORT_S if missing else 0.0),
+            **_about_kernels(known.input.format),
             compiled_s=compiled,
             guesses=guesses(run, known.input, sizes),
             exports=plan_exports(targets, sizes, left_out),
             notes=(*_share_note(run, known, settings), *_notes(run, known.input, strata, sizes, found.warnings)),
             elapsed_s=run.elapsed_s,
         )
+
+
+def _about_input(inputs: Sequence[str], planned: Planned, strata: Sequence[Stratum]) -> dict[str, Any]:
+    """Return what the report says of the input itself."""
+    return {
+        "inputs": tuple(inputs),
+        "format": planned.format,
+        "format_flags": planned.flags,
+        "num_files": len({span.url for span in planned.sources.spans}),
+        "input_bytes": sum(one.stored_bytes for one in strata),
+        "text_bytes": round(sum(one.text_bytes for one in strata)),
+        "read_bytes": sum(one.read_bytes for one in strata),
+    }
+
+
+def _about_kernels(name: str) -> dict[str, Any]:
+    """Return what the report says of kernels that a format would have compiled first."""
+    missing = missing_kernels(name)
+    return {"missing_kernels": missing, "compile_s": len(missing) * COMPILE_S + (IMPORT_S if missing else 0.0)}
 
 
 def _count_parts(run: Run, known: Plan, found: Tally) -> tuple[int, bool]:

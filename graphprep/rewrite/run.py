@@ -20,7 +20,6 @@ from graphprep.storage.spill.scratch import Scratch
 from graphprep.storage.write.outputs import FolderOutput
 from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.checked_ids import CheckingStore
-from graphprep.store.room import folder_beside
 from graphprep.store.write import provenance, read_lineage
 
 _MOST_PIECE = 4 << 20  # stays in the cache from where it is made to where it is hashed and written
@@ -32,9 +31,8 @@ class StoreRun(Context):
     def __init__(self, store: str, out: str | None, options: RunOptions, reporter: Reporter | None) -> None:
         if not store:
             raise UsageError("the store has no name", fix="name the folder or URL of a store")
-        tmp_dir = options.tmp_dir or (None if out is None else folder_beside(out))
-        super().__init__(options, reporter, (store,) if out is None else (store, out), tmp_dir)
-        self.store, self.out = store, out or ""
+        super().__init__(options, reporter, (store,), out)
+        self.store = store
         self.source: CheckingStore  # once it is open
 
     def follow(self, writer: StoreWriter | FolderOutput) -> None:

@@ -96,6 +96,12 @@ def is_copied(out: str, tmp_dir: str | None) -> bool:
     return True
 
 
+def is_roomy(out: str, tmp_dir: str | None, most_bytes: int) -> bool:
+    """Return whether so much is free on the disks of a run, as far as these say what they have."""
+    free = [free_bytes(folder) for folder in find_folders(out, tmp_dir) if folder is not None]
+    return all(one is None or most_bytes <= one for one in free)
+
+
 def compare_disk(out: str, tmp_dir: str | None, need: DiskNeed, reporter: Reporter) -> None:
     """Compare what a run takes at least with what is free, where its need is known.
 

@@ -11,9 +11,9 @@ from golden.golden_cases import GOLDEN, SAMPLE_DATA
 
 import graphprep
 from graphprep.cli.main import run
-from graphprep.convert import disk_need, pipeline
-from graphprep.convert.disk_need import DiskRules, estimate_disk
-from graphprep.convert.pipeline import check_disk, convert
+from graphprep.convert import disk_need
+from graphprep.convert.disk_need import DiskRules, check_disk, estimate_disk
+from graphprep.convert.pipeline import convert
 from graphprep.convert.read.plan import plan_input
 from graphprep.engine.budget import format_size
 from graphprep.model.errors import StorageError
@@ -264,15 +264,14 @@ def test_what_is_told_to_who_wants_details(tmp_path, free):
 
 def test_nobody_looks_where_there_is_plenty(tmp_path, free, monkeypatch):
     path = write_edges(tmp_path / "edges.txt", 1_000)
-    planned = plan(path, format="edges")
-    monkeypatch.setattr(pipeline, "estimate_disk", lambda *_: 1 / 0)
-    with Storage() as storage:
-        check_disk(planned, storage, rules(tmp_path), QuietReporter())
-        free[str(tmp_path)] = None  # the system does not say
-        check_disk(planned, storage, rules(tmp_path), Told())
-        free[str(tmp_path)] = 16 * path.stat().st_size - 4096
-        with pytest.raises(ZeroDivisionError):
-            check_disk(planned, storage, rules(tmp_path), QuietReporter())
+    options = ConvertOptions(format="edges", overwrite=True)
+    monkeypatch.setattr(disk_need, "estimate_disk", lambda *_: 1 / 0)
+    convert([str(path)], str(tmp_path / "out"), options, QuietReporter())
+    free[str(tmp_path)] = None  # the system does not say
+    convert([str(path)], str(tmp_path / "out"), options, Told())
+    free[str(tmp_path)] = 16 * path.stat().st_size - 4096
+    with pytest.raises(ZeroDivisionError):
+        convert([str(path)], str(tmp_path / "out"), options, QuietReporter())
 
 
 def test_the_command_line(tmp_path, free, capsys):

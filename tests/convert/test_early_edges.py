@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from graphprep.convert import pipeline
 from graphprep.convert import run as run_parts
 from graphprep.convert.decoded.early_edges import EarlyEdges, EarlyRules, EarlyScatterer, Marks
+from graphprep.convert.read import decode as decode_stage
 from graphprep.convert.shuffle import route_edges
 from graphprep.convert.shuffle.adopt_edges import adopt_edges
 from graphprep.edges.buckets import scatter_all
@@ -118,10 +119,10 @@ def test_marks_beyond_their_room_are_given_up():
 def _convert(text: str, folder: Path, monkeypatch, *, early: bool, group_bytes: int = 300, **options) -> dict[str, bytes]:
     path = folder / "edges.txt"
     path.write_text(text)
-    monkeypatch.setattr(run_parts, "_MOST_GROUP", group_bytes)
-    monkeypatch.setattr(run_parts, "_LEAST_EARLY", 1)
+    monkeypatch.setattr(decode_stage, "_MOST_GROUP", group_bytes)
+    monkeypatch.setattr(decode_stage, "_LEAST_EARLY", 1)
     if not early:
-        monkeypatch.setattr(run_parts, "_early_rules", lambda *_: None)
+        monkeypatch.setattr(decode_stage, "_early_rules", lambda *_: None)
     out = folder / f"store-{early}"
     run = RunOptions(threads=options.pop("threads", 2), memory_limit="512MiB")
     pipeline.convert([str(path)], str(out), ConvertOptions(run=run, block_bytes=100, overwrite=True, **options))

@@ -12,8 +12,8 @@ from golden.golden_cases import SAMPLE_DATA
 
 import graphprep
 from graphprep import context
-from graphprep.convert import pipeline
 from graphprep.convert.decoded.amounts import Amounts
+from graphprep.convert.read import decode
 from graphprep.engine.ledger import Ledger
 
 SHOP = SAMPLE_DATA / "shop" / "shop.jsonl"
@@ -45,7 +45,7 @@ def ledgers(monkeypatch):
 def test_what_a_plain_edge_list_takes_keeps_within_the_limit(limit, threads, ledgers, tmp_path, monkeypatch):
     """Of input so large that nothing is bounded by it."""
     (tmp_path / "in").write_text("0 1\n1 2\n")
-    monkeypatch.setattr(pipeline, "decoded_bytes", lambda planned: 1 << 50)
+    monkeypatch.setattr(decode, "decoded_bytes", lambda planned: 1 << 50)
     monkeypatch.setattr(Amounts, "most_bytes", 1 << 50)
     graphprep.convert(tmp_path / "in", tmp_path / "out", memory_limit=limit, threads=threads, layout="both")
     (ledger,) = ledgers

@@ -39,17 +39,13 @@ def test_faulty_lines_leave_one_batch_a_block(monkeypatch, tmp_path):
     from graphprep.convert import pipeline
 
     made = []
-    real = pipeline.decode_all
+    decode, *others = pipeline.PREPARING
 
-    def decode_all(*args):
-        made.append(real(*args))
-        return made[-1]
-
-    monkeypatch.setattr(pipeline, "decode_all", decode_all)
+    monkeypatch.setattr(pipeline, "PREPARING", (lambda *args: made.append(decode(*args)) or made[-1], *others))
     (tmp_path / "in").write_text("".join(f"{i} {i + 1}\nx {i}\n" for i in range(2000)))
     summary = convert([str(tmp_path / "in")], str(tmp_path / "out"), ConvertOptions(format="edges", on_error="skip"))
     assert (summary.num_skipped, summary.num_edges) == (2000, {"_N:_E:_N": 2000})
-    assert len(made[0].batches) == 1
+    assert len(made[0].decoded.batches) == 1
 
 
 def test_late_and_early_faults_count_once(tmp_path):

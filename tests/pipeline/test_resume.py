@@ -18,8 +18,9 @@ import pytest
 from golden.golden_cases import load_cases, read_store
 
 import graphprep
-from graphprep.convert import resume, run
+from graphprep.convert import resume
 from graphprep.convert.pipeline import convert
+from graphprep.convert.read import decode
 from graphprep.convert.resume import journal_folder
 from graphprep.edges import build
 from graphprep.engine import ledger
@@ -130,7 +131,7 @@ def test_a_run_goes_on_behind_every_piece_of_the_store(case, tmp_path, stop, mon
 def test_edges_that_are_scattered_at_once_go_on_too(tmp_path, stop, monkeypatch, memory_limit):
     wanted, done = stop
     monkeypatch.setattr(resume, "_PORTION_BYTES", 700_000)
-    monkeypatch.setattr(run, "_MOST_GROUP", 300_000)
+    monkeypatch.setattr(decode, "_MOST_GROUP", 300_000)
     ends = np.random.default_rng(3).integers(0, 9_000, (400_000, 2))
     file, out = tmp_path / "edges.txt", tmp_path / "out"
     np.savetxt(file, ends, "%d")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,10 @@ from graphprep.convert.columns.routes import (
     StoredColumn,
     effective_order,
 )
+from graphprep.convert.decoded.rows import Decoded
 from graphprep.convert.index.node_index import NodeIndex
+from graphprep.convert.read.plan import Plan
+from graphprep.convert.run import Run
 from graphprep.edges.buckets import BucketPlan, WriteBuffer
 from graphprep.edges.build import (
     BuildRules,
@@ -49,6 +52,7 @@ from graphprep.engine.ledger import MemoryPlan, Need
 from graphprep.engine.local import num_in_flight
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.convert import ConvertOptions
+from graphprep.model.options.recorded import recorded
 from graphprep.model.protocols import Reporter
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema, EdgeType, EdgeTypeSchema, Layout, NeighborOrder, NodeTypeSchema, RawIdKind
@@ -58,7 +62,7 @@ from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.columns.cells import Cells, scalar_cells
 from graphprep.store.paths import edge_folder, node_folder
 from graphprep.store.room import ENTRY_BYTES
-from graphprep.store.write import PartedArray, PartList, finish_store
+from graphprep.store.write import PartedArray, PartList, finish_store, provenance
 
 Ints = NDArray[np.int64]
 _MOST_OPEN = 4  # arrays of a layout, or of a column
@@ -85,6 +89,81 @@ class TypedNodes:
     number: int
     route: NodeRoute
     columns: tuple[StoredColumn, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """What is to be written: rows in their buckets, their types and columns, ``most_bytes`` of them.
+
+    ``splits`` counts rows by part, of the types that have a split; ``notes`` are sentences for the user, of roles.
+    """
+
+    plan: Plan
+    decoded: Decoded
+    index: NodeIndex
+    nodes: list[TypedNodes]
+    edges: list[TypedEdges]
+    most_bytes: int
+    num_dropped_edges: int = 0
+    splits: Mapping[str, tuple[int, int, int, int]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def num_nodes(self) -> dict[str, int]:
+        """Return how many nodes there are of each type."""
+        return {one.name: one.route.num_rows for one in self.nodes}
+
+    @cached_property
+    def num_edges(self) -> dict[str, int]:
+        """Return how many edges there are of each type."""
+        return {one.name: one.route.num_edges for one in self.edges}
+
+    @property
+    def shape(self) -> StoreShape:
+        """Count what is to be written."""
+        return StoreShape.of(self.index.partition.num_parts, self.nodes, self.edges)
+
+
+class Checkpoint(Protocol):
+    """Goes on with a store that an earlier run has begun; see ``StoreBuilder``."""
+
+    def __call__(self, fresh: StoreBuilder, settled: Settled, /) -> tuple[StoreBuilder, Callable[[], None]]:
+        """Return what builds it, and what records how far that is."""
+
+
+class Built(NamedTuple):
+    """All arrays of a store, and what wrote them."""
+
+    settled: Settled
+    builder: StoreBuilder
+
+
+def build(run: Run, settled: Settled, checkpoint: Checkpoint | None = None) -> Built:
+    """Write all arrays of the store, from where an earlier run left it."""
+    options, memory, most_bytes = run.options, run.memory, settled.most_bytes
+    run.ledger.begin("build", (*build_needs(options, memory, settled.shape, most_bytes), memory.runs(most_bytes)))
+    builder, keep = StoreBuilder(run.writer, settled.index, options, memory, run.pool, run.reporter), None
+    if checkpoint is not None:
+        builder, keep = checkpoint(builder, settled)
+    builder.write(settled.nodes, settled.edges, keep)
+    return Built(settled, builder)
+
+
+def publish(run: Run, built: Built) -> GraphMetadata:
+    """Write the manifests, provenance.json and metadata.json; that publishes the store."""
+    settled = built.settled
+    run.ledger.begin("publish", (publish_need(run.options, settled.shape), run.memory.runs(settled.most_bytes)))
+    graph_name = run.options.graph_name or settled.plan.input.sources.graph_name or "graph"
+    return built.builder.finish(graph_name, settled.nodes, settled.edges, partial(provenance_of, run, settled))
+
+
+def provenance_of(run: Run, settled: Settled) -> object:
+    """Tell from what, and how, the store was made."""
+    urls = list(dict.fromkeys(map(attrgetter("url"), settled.decoded.sources.spans)))
+    others = settled.plan.elsewhere
+    workers = {} if others is None else others.lineage
+    lineage = {} if run.from_memory else {"convert": {**recorded(run.inputs, run.options), **workers}}
+    return provenance(urls, run.storage, run.elapsed_s, run.device.name, lineage)
 
 
 class StoreShape(NamedTuple):
@@ -422,6 +501,3 @@ class _SideFile(ColumnSchema):
     def path(self) -> str:
         """Return the name itself."""
         return self.name
-
-
-__all__ = ["StoreBuilder", "TypedEdges", "TypedNodes"]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import IO
 
-from graphprep.model.errors import BadRecord, DataError
-from graphprep.storage.faults import plain_words
+from graphprep.model.errors import BadRecord, DataError, UsageError
+from graphprep.model.options.checks import parse_error_limit
+from graphprep.model.options.convert import ConvertOptions
+from graphprep.storage.faults import display_url, plain_words
+from graphprep.storage.read.urls import Storage
+from graphprep.storage.write.files import check_writable, write_pieces
 
 _MEMORY_BYTES = 1 << 20  # what is kept in memory before there is a file
 _PIECE_BYTES = 1 << 20
@@ -73,3 +78,23 @@ class Rejects:
         self._file.seek(0)
         while piece := self._file.read(_PIECE_BYTES):
             yield piece
+
+
+@contextlib.contextmanager
+def listing(storage: Storage, options: ConvertOptions) -> Iterator[Rejects]:
+    """Yield what takes the records that are skipped, and write them to ``--bad-records``, also where the run fails.
+
+    Raises UsageError where that file is there.
+    """
+    url, (most, _) = options.bad_records, parse_error_limit(options.max_errors)
+    if url is not None:
+        if storage.is_file(url) and not (options.overwrite or options.resume):
+            fix = "choose another name, or remove it by hand; convert --overwrite replaces it"
+            raise UsageError("the file exists", place=f"--bad-records {display_url(url)}", fix=fix)
+        check_writable(storage, url)
+    with Rejects(most, options.run.tmp_dir) as rejects:
+        try:
+            yield rejects
+        finally:
+            if url is not None:
+                write_pieces(storage, url, rejects.pieces())

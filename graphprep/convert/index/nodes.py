@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -12,18 +14,24 @@ from numpy.typing import NDArray
 
 from graphprep.convert.decoded.amounts import Amounts
 from graphprep.convert.decoded.rows import Batch, Decoded, IdRange, RawBatchEdges
+from graphprep.convert.decoded.texts import KeyCollisionError
 from graphprep.convert.index.node_index import ARANGE_ROWS, Assigner, NodeIndex
 from graphprep.convert.index.node_spaces import NodeRules, SortedSpace, created_code, sort_spaces
 from graphprep.convert.index.ranks import CREATED, SORT_BYTES
 from graphprep.convert.index.resolve import NodeMap
+from graphprep.convert.read.decode import Rows, decode
+from graphprep.convert.read.locate import Locator
+from graphprep.convert.run import Run
 from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import Need
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.ids.group import mark_bits
 from graphprep.model.errors import DataError, MemoryLimitError, UsageError
 from graphprep.model.options.convert import ConvertOptions
+from graphprep.storage.faults import display_url
 from graphprep.storage.spill.runs import Runs, SpillPool
-from graphprep.store.assign import cut_sizes, order_types
+from graphprep.store.assign import PARTITION_METHODS, PartitionFunction, cut_sizes, order_types
+from graphprep.store.room import check_parts
 
 _BASE_HINT = "; every ID is >= 1 and the highest equals their number: --index-base 1 would count from 0"
 
@@ -36,6 +44,50 @@ def index_needs(amounts: Amounts, cap_bytes: int) -> Iterator[Need]:
         yield Need("texts", cap_bytes, "raw IDs that are texts, sorted")
     if amounts.by_ends:
         yield Need("marks", cap_bytes, "a bit for each ID that occurs, for each thread if that fits")
+
+
+@dataclass(frozen=True, eq=False)
+class Indexed(Rows):
+    """What decoding and indexing made."""
+
+    index: NodeIndex
+
+
+def index(run: Run, rows: Rows) -> Indexed:
+    """Index the nodes of a decoded input; decode it again with other keys, should two names have the same one.
+
+    Raises what ``index_nodes`` raises, with the place of an end that lies beyond ``--num-nodes``.
+    """
+    plan = rows.plan
+    while True:
+        decoded = rows.decoded
+        run.ledger.begin("index", (*index_needs(Amounts.of(decoded), run.memory.cap_bytes), run.memory.runs()))
+        type_order = None if plan.schema is None else plan.schema.node_types
+        rules = NodeRules(partial(_partition_function, run, rows), run.options, run.memory, type_order)
+        try:
+            return Indexed(plan, decoded, rows.settings, index_nodes(decoded, rules, run.pool))
+        except BeyondError as error:
+            place, found = Locator(decoded, run.storage, rows.settings).first_end_beyond(error.type_name, error.num_nodes)
+            raise DataError(
+                f"node {found} is outside [0, {error.num_nodes})",
+                place=place,
+                fix=f"raise --num-nodes to {error.highest + 1}, or correct the ID",
+            ) from None
+        except KeyCollisionError:
+            decoded.close()
+            rows = decode(run, plan, again=decoded)
+
+
+def _partition_function(run: Run, rows: Rows, names: tuple[str, ...]) -> PartitionFunction:
+    options = run.options
+    if options.partition_by in PARTITION_METHODS:
+        return PartitionFunction(options.partition_by, options.partitions or 1, options.seed)
+    from graphprep.convert.index.partition_file import find_partition_function
+
+    found = find_partition_function(run.storage, options.partition_by, names, options.partitions, 1, options.seed)
+    if options.partitions is None and found.method == "file":
+        check_parts(found.num_parts, display_url(options.partition_by), rows.decoded.sources, options, rows.plan.room)
+    return found
 
 
 def index_nodes(decoded: Decoded, rules: NodeRules, pool: SpillPool) -> NodeIndex:

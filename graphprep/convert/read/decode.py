@@ -18,7 +18,6 @@ from graphprep.convert.decoded.aligned import AlignedRuns, column_share
 from graphprep.convert.decoded.early_edges import EarlyEdges, EarlyRules, Segment, plain_ends, without_edges
 from graphprep.convert.decoded.file_columns import FileColumn, find_plain
 from graphprep.convert.decoded.keys import KeyedRows, KeyedTexts
-from graphprep.convert.decoded.rejects import Rejects
 from graphprep.convert.decoded.rows import (
     Batch,
     BatchCells,
@@ -35,12 +34,15 @@ from graphprep.convert.decoded.texts import UNKNOWN, KeyCollisionError, TextInde
 from graphprep.convert.read.ahead import num_readers, read_several
 from graphprep.convert.read.apart import ApartTask, FoundBlock, Reading, read_found
 from graphprep.convert.read.blocks import BlockDecoder, FoundRows, raw_bytes, read_table
-from graphprep.convert.read.plan import is_packed
+from graphprep.convert.read.plan import Plan, decoded_bytes, is_packed
+from graphprep.convert.run import Run
+from graphprep.edges.device.find import find_kernels
 from graphprep.engine.budget import DECODED_FACTOR
-from graphprep.engine.ledger import Need
+from graphprep.engine.ledger import MemoryPlan, Need
 from graphprep.engine.local import Engine, Threads, chain_ordered, map_ordered, num_in_flight
 from graphprep.kernels.cpu.text.texts import take_texts
 from graphprep.model.errors import BadRecord, DataError
+from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Decoder, Reporter, SettlesIds, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, RawEdges, RawNodes, RawRows, Relation
 from graphprep.storage.faults import display_url
@@ -51,10 +53,13 @@ from graphprep.storage.spill.segments import Segment as StoredSegment
 from graphprep.store.columns.cells import cells_of
 
 if TYPE_CHECKING:
+    from graphprep.convert.decoded.rejects import Rejects
     from graphprep.storage.read.urls import Storage
 
 
 _MOST_TYPES = 1 << 16
+_MOST_GROUP = 16 << 20  # of text whose edges are scattered at once: some 2^20, a thousand for every bucket
+_LEAST_EARLY = 1 << 15  # edges
 _AHEAD_BYTES = 64 << 20  # of ``text_bytes``; with less, one table is read at a time
 _TEXT_SHARDS = 16  # so many threads add texts without waiting; a shard of a few million texts fits the cache
 _PATIENCE_S = 0.1  # of blocks that are to be scattered together, with a stream
@@ -116,6 +121,33 @@ def decode_needs(settings: DecodeSettings, most_bytes: int) -> Iterator[Need]:
     yield Need("texts", min(most_bytes, settings.text_bytes), "raw IDs that are texts, before they are sorted")
 
 
+def decode_settings(run: Run, plan: Plan) -> DecodeSettings:
+    """Say how an input is decoded under the memory limit, and read as others did where they decode it."""
+    options, memory = run.options, run.memory
+    settings = DecodeSettings(
+        block_bytes=memory.block_bytes,
+        limit_bytes=max(memory.block_bytes, run.storage.record_bytes),
+        max_rows=max(1 << 10, memory.block_bytes // 16),
+        threads=memory.threads,
+        skip=options.on_error == "skip",
+        text_bytes=memory.cap_bytes,
+        early=None if plan.flags or plan.schema is not None else _early_rules(options, memory, plan.input.total_bytes),
+        engine=run.engine,
+    )
+    return settings if plan.elsewhere is None else replace(settings, **plan.elsewhere.reading._asdict())
+
+
+def _early_rules(options: ConvertOptions, memory: MemoryPlan, total_bytes: int | None) -> EarlyRules | None:
+    """Say how edges may be scattered as soon as they are decoded; None where that is of no use."""
+    if options.layout == "both" or options.ids == "sparse" or options.partition_by != "range":
+        return None
+    if total_bytes is not None and total_bytes < _LEAST_EARLY:  # not even one group of edges
+        return None
+    group = max(memory.block_bytes, min(_MOST_GROUP, memory.cap_bytes // 3))
+    side = 1 if options.layout == "csc" else 0
+    return EarlyRules(find_kernels(), side, group, max(_LEAST_EARLY, group // 8), memory.cap_bytes // 2, total_bytes or 0)
+
+
 class _Kind(NamedTuple):
     """Whether the raw IDs of a space are texts, and the first file that says so."""
 
@@ -137,56 +169,62 @@ class Portions(Protocol):
         """Keep what was decoded so far: no thread changes it meanwhile."""
 
 
-def decode_all(
-    decoder: Decoder,
-    sources: Sources,
-    storage: Storage,
-    pool: SpillPool,
-    settings: DecodeSettings,
-    reporter: Reporter,
-    rejects: Rejects | None,
-    replan: Callable[[Decoder], Sources] | None = None,
-    text_seed: int = 0,
-    portions: Portions | None = None,
-    elsewhere: Callable[[], Iterator[FoundBlock]] | None = None,
-) -> Decoded:
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What decoding made, and the settings with which a block of it can be decoded again."""
+
+    plan: Plan
+    decoded: Decoded
+    settings: DecodeSettings
+
+
+def decode(run: Run, plan: Plan, portions: Portions | None = None, again: Decoded | None = None) -> Rows:
     """Decode every span, starting again where a column turns out to hold text, or names to be integers.
 
-    ``replan`` cuts spans for the decoder that then takes over (None: the same ones do). Rejected records are added to
-    ``rejects``, which are there with ``settings.skip``; else DataError is raised with file, line and column of the first.
-    Where there are ``portions``, decoding goes on behind the last one that was kept. ``elsewhere`` yields what others decoded,
-    in input order, all but columns that stay in their files; where decoding starts again, it is done here.
+    Rejected records are added to those of the run; where it has none, DataError is raised with file, line and column of the
+    first. Where there are ``portions``, decoding goes on behind the last one that was kept. What others decode is taken over,
+    all but columns that stay in their files; where decoding starts again, it is done here. ``again`` is what was decoded with
+    other keys of texts, of which two had the same one.
     """
-    kept = None if portions is None else portions.last()
+    settings, planned, most = decode_settings(run, plan), plan.input, decoded_bytes(plan.input)
+    run.ledger.begin("decode", (*decode_needs(settings, most), run.memory.runs(most)), total_bytes=planned.total_bytes)
+    decoder, sources, seed = planned.decoder, planned.sources, 0
+    elsewhere = None if plan.elsewhere is None else plan.elsewhere.blocks
+    if again is not None:
+        decoder, sources, seed, elsewhere = again.decoder, again.sources, again.text_seed + 1, None
+    collector = None if portions is None else portions.last()
     while True:
-        collector, kept = kept, None
         if collector is None:
-            if rejects is not None:
-                rejects.clear()
-            runs = partial(Runs[Any], pool, 1, coalesce=False)
-            hashes = runs() if text_seed else None
-            new = Decoded(sources, decoder, runs(), runs(), runs(), runs(), text_seed=text_seed, hashes=hashes)
-            collector = Collector(new, pool, settings, reporter, rejects)
+            if run.rejects is not None:
+                run.rejects.clear()
+            collector = _new_collector(run, settings, decoder, sources, seed)
         decoded = collector.decoded
-        decoder, sources, text_seed = decoded.decoder, decoded.sources, decoded.text_seed
+        decoder, sources, seed = decoded.decoder, decoded.sources, decoded.text_seed
         try:
-            collector.run(storage, portions, elsewhere)
-            return decoded
+            collector.run(run.storage, portions, elsewhere)
+            return Rows(plan, decoded, collector.settings)
         except WidenError as error:
             decoder = decoder.widen(error.columns)
-            reporter.message(f"column {', '.join(map(repr, error.columns))} holds text: decoding again with it as text")
+            run.reporter.message(f"column {', '.join(map(repr, error.columns))} holds text: decoding again with it as text")
             stale = sources.nodes == "tables" or sources.replans
         except _IntegersError as error:
             decoder = cast(SettlesIds, decoder).settle_ids(error.spaces)
             named = ", ".join(repr(space) if space else "all types" for space in error.spaces)
-            reporter.message(f"all raw IDs of {named} are integers: decoding again with them as integers")
+            run.reporter.message(f"all raw IDs of {named} are integers: decoding again with them as integers")
             stale = True
         except KeyCollisionError:
-            text_seed += 1
+            seed += 1
             stale = False
         decoded.close()
-        elsewhere = None
-        sources = replan(decoder) if stale and replan is not None else sources
+        collector = elsewhere = None
+        sources = planned.replan(decoder) if stale else sources
+
+
+def _new_collector(run: Run, settings: DecodeSettings, decoder: Decoder, sources: Sources, seed: int) -> Collector:
+    runs = partial(Runs[Any], run.pool, 1, coalesce=False)
+    hashes = runs() if seed else None
+    decoded = Decoded(sources, decoder, runs(), runs(), runs(), runs(), text_seed=seed, hashes=hashes)
+    return Collector(decoded, run.pool, settings, run.reporter, run.rejects)
 
 
 class _Work(NamedTuple):
@@ -271,7 +309,7 @@ class Collector:
             self._relation_code(relation)
 
     def run(self, storage: Storage, portions: Portions | None, elsewhere: Callable[[], Iterator[FoundBlock]] | None) -> None:
-        """Decode everything, or what is left; see ``decode_all``."""
+        """Decode everything, or what is left; see ``decode``."""
         settings = self.settings
         decoder = self.decoded.decoder
         for span in self.decoded.sources.spans:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from graphprep.convert.columns.roles import (
     RoleFlag,
@@ -17,9 +18,10 @@ from graphprep.convert.columns.roles import (
     read_flags,
     with_owners,
 )
+from graphprep.convert.run import Run
 from graphprep.decoders.registry import find_decoder, load_class, load_options, make_decoder
-from graphprep.engine.budget import DECODED_FACTOR
-from graphprep.engine.ledger import Ledger, MemoryPlan, Need
+from graphprep.engine.budget import DECODED_FACTOR, count_memory
+from graphprep.engine.ledger import Need, plan_memory
 from graphprep.model.errors import DataError, UsageError
 from graphprep.model.graph_config import DataArray, GraphConfig
 from graphprep.model.options.convert import ConvertOptions
@@ -29,11 +31,11 @@ from graphprep.store.assign import check_partition_method
 from graphprep.store.room import CountRules, check_fits, check_room
 
 if TYPE_CHECKING:
+    from graphprep.convert.read.apart import FoundBlock, Reading
     from graphprep.model.graph_schema import GraphSchema
     from graphprep.storage.read.urls import Storage
 
 
-Folders = tuple[str | None, str | None]
 # Given for a text whose format is not plain, they say that it is an edge list.
 _ENDS_OPTIONS = ("src_col", "dst_col", "relation_col")
 _EDGES_OPTIONS = ("src_col", "dst_col", "relation_col", "weight_col", "time_col", "id_type", "header")
@@ -58,12 +60,23 @@ class Planned:
     is_packed: bool = False
 
 
+class Elsewhere(NamedTuple):
+    """An input that others decode: how they read, and what yields their blocks in input order.
+
+    ``lineage`` is what provenance.json says of them.
+    """
+
+    reading: Reading
+    blocks: Callable[[], Iterator[FoundBlock]]
+    lineage: Mapping[str, object] = MappingProxyType({})
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """What is known before anything is decoded.
 
     ``fixed`` is the schema that the user gave, ``schema`` what of it the input must look like, and ``roles`` what it says of
-    columns; without one, ``flags`` say it once the types are known.
+    columns; without one, ``flags`` say it once the types are known. ``elsewhere``: others decode it.
     """
 
     input: Planned
@@ -72,22 +85,19 @@ class Plan:
     fixed: GraphSchema | None = None
     schema: GraphSchema | None = None
     roles: Roles = field(default_factory=Roles)
+    elsewhere: Elsewhere | None = None
 
 
-def plan(
-    inputs: Sequence[str], options: ConvertOptions, storage: Storage, memory: MemoryPlan, ledger: Ledger, folders: Folders
-) -> Plan:
-    """Look at what there is, hold it against options, flags and schema, and refuse what has no room.
-
-    ``folders`` are OUT and that of temporary files, None where nothing is written.
-    """
+def plan(run: Run) -> Plan:
+    """Look at what there is, hold it against options, flags and schema, and refuse what has no room."""
+    options, storage, memory = run.options, run.storage, run.memory
     flags: tuple[RoleFlag, ...] = ()
     if options.labels or options.splits or options.seeds or options.categories:
         flags = read_flags(options.labels, options.splits, options.seeds, options.seed, categories=options.categories)
     documents = Need("documents", memory.working_bytes, "configs, headers and samples, before anything is decoded")
-    ledger.begin("plan", (documents,))
-    planned = plan_input(inputs, options, storage, ledger.reporter)
-    room = CountRules(memory.limit_bytes, memory.working_bytes, memory.task_bytes, *folders)
+    run.ledger.begin("plan", (documents,))
+    planned = plan_input(run.inputs, options, storage, run.reporter)
+    room = CountRules(memory.limit_bytes, memory.working_bytes, memory.task_bytes, run.out, run.tmp_dir)
     check_room(planned.sources, options, room)
     graph = planned.graph
     if graph is not None:
@@ -105,6 +115,13 @@ def plan(
     fixed = load_schema(storage, options.schema)
     schema, roles = input_schema(fixed, match_types(flags, fixed.node_types))
     return Plan(_apply_schema(planned, schema), room, flags, fixed, schema, roles)
+
+
+def check_stated(sources: Sources, options: ConvertOptions) -> None:
+    """Refuse the numbers of nodes that take more memory than ``convert`` would have. Raises what ``check_room`` raises."""
+    with count_memory():
+        memory = plan_memory(options.run, options.block_bytes, apart=options.engine == "processes")
+        check_room(sources, options, CountRules(memory.limit_bytes, memory.working_bytes, memory.task_bytes))
 
 
 def decoded_bytes(planned: Planned) -> int:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.convert.build.write import TypedEdges, TypedNodes
+from graphprep.convert.build.write import Settled, TypedEdges, TypedNodes
 from graphprep.convert.columns.roles import Owner, OwnerRoles, RoleFlag, Roles, check_edge_types, owner_name
 from graphprep.convert.columns.routes import FlatRows, StoredColumn
 from graphprep.convert.roles.labels import give_category, give_label
 from graphprep.convert.roles.owner_columns import OwnerColumns, columns_of_edges, columns_of_nodes, free_names
 from graphprep.convert.roles.seeds import find_seeds
 from graphprep.convert.roles.splits import give_split
+from graphprep.convert.run import Run
 from graphprep.convert.shuffle.route import Routing
 from graphprep.model.graph_schema import GraphSchema
 from graphprep.model.rows import ColumnKey
@@ -30,12 +31,11 @@ Ints = NDArray[np.int64]
 SEEDS_KEY = ColumnKey("seeds", "numbers", "bool", role="seeds")
 
 
-@dataclass(frozen=True)
-class Parts:
-    """How many rows of a type's split lie in which part: train, valid, test, none."""
-
-    owner: Owner
-    counts: tuple[int, int, int, int]
+def give_roles(run: Run, routing: Routing, made: Settled) -> Settled:
+    """Give the columns of all types the roles that are asked for; raises what ``RoleGiver.give`` raises."""
+    giver = RoleGiver(routing, run.storage, made.nodes, made.edges, routing.plan.fixed)
+    giver.give(routing.roles)
+    return replace(made, nodes=giver.nodes, edges=giver.edges, splits=giver.splits, notes=tuple(giver.notes))
 
 
 class RoleGiver:
@@ -55,7 +55,7 @@ class RoleGiver:
         self.nodes = list(nodes)
         self.edges = list(edges)
         self.notes: list[str] = []
-        self.parts: list[Parts] = []
+        self.splits: dict[str, tuple[int, int, int, int]] = {}
 
     def give(self, roles: Roles) -> None:
         """Give all roles.
@@ -83,7 +83,7 @@ class RoleGiver:
         for flag in roles.categories:
             give_category(own, flag)
         if roles.split is not None:
-            self.parts.append(Parts(own.owner, give_split(own, roles.split, partial(self._listed, own))))
+            self.splits[owner_name(own.owner)] = give_split(own, roles.split, partial(self._listed, own))
         if roles.seeds:
             self._give_seeds(own, roles.seeds)
         self.notes += own.notes
@@ -117,6 +117,3 @@ class RoleGiver:
         types: list[tuple[Owner, tuple[StoredColumn, ...]]] = [(node.name, node.columns) for node in self.nodes]
         types += [(edge.edge_type, edge.columns) for edge in self.edges]
         return [f"{owner_name(other)}:{name}" for other, columns in types if other != owner and name in free_names(columns)]
-
-
-__all__ = ["Parts", "RoleGiver"]

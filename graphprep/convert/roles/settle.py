@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphprep.convert.build.write import TypedEdges, TypedNodes
+from graphprep.convert.build.write import Settled, TypedEdges, TypedNodes
 from graphprep.convert.columns.routes import CREATED_KEY, NUM_SLOTS, ColumnRoute, EdgeRoute, StoredColumn
 from graphprep.convert.columns.schema_guard import key_of
 from graphprep.convert.decoded.rows import BatchColumn, Decoded
 from graphprep.convert.index.node_index import NodeIndex
+from graphprep.convert.run import Run
 from graphprep.convert.shuffle.route import Routed, Routing
 from graphprep.convert.shuffle.route_nodes import count_left
 from graphprep.model.errors import DataError
@@ -29,6 +30,25 @@ from graphprep.store.columns.densify import DenseNames, dense_shape
 _ROLE_ORDER = ("weight", "time", "created_at", "removed_at", "created")
 InputColumns = dict[ColumnKey, BatchColumn]  # in input order
 Columns = dict[ColumnKey, ColumnRoute]
+
+
+def columns(run: Run, routing: Routing) -> Settled:
+    """Settle the types and columns of the rows that were scattered, and give columns their roles."""
+    plan, decoded, index, roles = routing.plan, routing.decoded, routing.index, routing.roles
+    complete(routing)
+    decoded.close()
+    nodes, edges = settle(decoded, index, routing.routed, plan.schema, run.options.densify)
+    if run.options.edge_id_col:
+        from graphprep.store.columns.edge_ids import check_edge_id_columns
+
+        found = {edge.name: [column.schema for column in edge.columns] for edge in edges}
+        check_edge_id_columns(found, run.options.edge_id_col, "--edge-id-col")
+    made = Settled(plan, decoded, index, nodes, edges, routing.amounts.most_bytes, routing.routed.num_dropped_edges)
+    if not roles.owners:
+        return made
+    from graphprep.convert.roles.role_columns import give_roles
+
+    return give_roles(run, routing, made)
 
 
 # ---------------------------------------------------------------------------------------------------- room for columns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,22 +13,19 @@ from numpy.typing import NDArray
 
 from graphprep.convert.columns.roles import Roles
 from graphprep.convert.columns.routes import ColumnRoute, EdgeRoute, NodeRoute, RouteFactory
-from graphprep.convert.decoded.rejects import Rejects
-from graphprep.convert.decoded.rows import Batch, BatchCells, Decoded, EndHashes, RawBatchEdges, wide_ids
-from graphprep.convert.index.node_index import NodeIndex
+from graphprep.convert.decoded.amounts import Amounts
+from graphprep.convert.decoded.rows import Batch, BatchCells, EndHashes, RawBatchEdges, wide_ids
+from graphprep.convert.index.nodes import Indexed
 from graphprep.convert.index.resolve import Resolved
 from graphprep.convert.read.locate import Locator
+from graphprep.convert.run import Run
 from graphprep.edges.buckets import ROW_BYTES, BucketPlan, EdgeBuckets, plan_buckets
-from graphprep.engine.ledger import EDGE_BYTES, MemoryPlan
+from graphprep.engine.ledger import EDGE_BYTES
 from graphprep.kernels.cpu.ids.group import group_by_key
 from graphprep.kernels.cpu.ids.hash import edge_checksum, hash_ints, pair_checksum
-from graphprep.kernels.edges import Kernels
 from graphprep.model.errors import BadRecord, DataError
-from graphprep.model.options.convert import ConvertOptions
-from graphprep.model.protocols import Reporter
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.model.schema import EdgeType, edge_type_text
-from graphprep.storage.spill.runs import SpillPool
 
 if TYPE_CHECKING:
     from graphprep.model.graph_schema import GraphSchema
@@ -115,40 +112,31 @@ class BatchEdges:
 class Routing:
     """What scattering shares: the decoded input, the nodes, options, and where rows go.
 
-    ``schema`` is what rows are held to, where that is fixed beforehand; ``rejects`` takes records that are skipped.
+    ``schema`` is what rows are held to, where that is fixed beforehand; ``roles`` are those of their columns.
     """
 
-    def __init__(
-        self,
-        kernels: Kernels,
-        decoded: Decoded,
-        index: NodeIndex,
-        options: ConvertOptions,
-        memory: MemoryPlan,
-        pool: SpillPool,
-        locator: Locator,
-        reporter: Reporter,
-        rejects: Rejects | None = None,
-        schema: GraphSchema | None = None,
-        roles: Roles | None = None,
-    ) -> None:
-        self.kernels = kernels
-        self.rejects = rejects
-        self.roles = roles or Roles()
-        self.edge_parts: dict[EdgeType, Ints] = {}  # edges by the part of their random split
+    def __init__(self, run: Run, indexed: Indexed, roles: Roles) -> None:
+        decoded, index, memory = indexed.decoded, indexed.index, run.memory
+        self.plan = indexed.plan
+        raw_id_bytes = sum(raw.num_bytes(0) for raw in index.raw_runs.values())
+        self.amounts = replace(Amounts.of(decoded), num_nodes=sum(index.num_nodes), raw_id_bytes=raw_id_bytes)
         self.decoded = decoded
         self.index = index
-        self.options = options
+        self.roles = roles
+        self.schema = indexed.plan.schema
+        self.kernels = run.kernels(decoded.num_edges)
+        self.options = run.options
         self.memory = memory
-        self.schema = schema
-        self.primary = options.layouts[0]
-        self.skips = options.on_error == "skip"
-        self.pool = pool
-        self.locator = locator
-        self.reporter = reporter
+        self.pool = run.pool
+        self.reporter = run.reporter
+        self.rejects = run.rejects
+        self.primary = run.options.layouts[0]
+        self.skips = run.options.on_error == "skip"
+        self.locator = Locator(decoded, run.storage, indexed.settings)
+        self.edge_parts: dict[EdgeType, Ints] = {}  # edges by the part of their random split
         self._plans: dict[tuple[TypeKey, bool], BucketPlan] = {}
         self.routed = Routed(nodes=list(map(NodeRoute, index.num_nodes)))
-        self.factory = RouteFactory(pool, memory.bucket_bytes, decoded.column_bytes, index.partition.num_parts)
+        self.factory = RouteFactory(run.pool, memory.bucket_bytes, decoded.column_bytes, index.partition.num_parts)
         self.record_dtype = np.uint32 if max(index.num_nodes, default=0) < 2**32 else np.uint64
         self.row_dtype = np.int32 if max(index.num_nodes, default=0) < 2**31 else np.int64
         self.edge_dtype = np.int32 if decoded.num_edges < 2**31 else np.int64

@@ -12,10 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphprep.convert.columns.roles import RoleFlag, match_types
 from graphprep.convert.columns.routes import EdgeRoute, batch_columns, excess_slots
 from graphprep.convert.decoded.amounts import Amounts
 from graphprep.convert.decoded.rows import Batch, BatchCells, Decoded, EndHashes, RawBatchEdges, wide_ids
+from graphprep.convert.index.nodes import Indexed
 from graphprep.convert.index.resolve import Finders, FindIds, FindQuickly, Found, NodeMap, Resolved
+from graphprep.convert.run import Run
 from graphprep.convert.shuffle.adopt_edges import adopt_edges
 from graphprep.convert.shuffle.aligned_edges import AlignedCursor, aligned_edges
 from graphprep.convert.shuffle.edge_faults import MissingEnds, check_edges, find_kept, report_missing, without_dropped_records
@@ -59,6 +62,35 @@ def route_needs(amounts: Amounts, memory: MemoryPlan, spaces: Mapping[str, NodeM
         yield Need("columns", memory.cap_bytes, "edge columns that are read beside the edges")
     if has_roles:
         yield Need("roles", 2 * memory.cap_bytes, "labels, splits and seeds, while they are numbered or looked up")
+
+
+def shuffle(run: Run, indexed: Indexed) -> Routing:
+    """Scatter all rows to their buckets."""
+    plan, decoded, index, memory = indexed.plan, indexed.decoded, indexed.index, run.memory
+    flags, roles = (*plan.flags, *_format_flags(decoded)), plan.roles
+    if flags and plan.fixed is None:
+        roles = match_types(flags, index.type_names)
+    routing = Routing(run, indexed, roles)
+    amounts = routing.amounts
+    needs = route_needs(amounts, memory, index.spaces, has_roles=bool(roles.owners))
+    run.ledger.begin("shuffle", (*needs, memory.runs(amounts.most_bytes)), total_records=amounts.num_edges)
+    if decoded.num_nodes or decoded.aligned:
+        from graphprep.convert.shuffle.route_nodes import route_nodes
+
+        route_nodes(routing)
+    route_edges(routing)
+    return routing
+
+
+def _format_flags(decoded: Decoded) -> tuple[RoleFlag, ...]:
+    """Say of each edge type that a column is its split or holds categories, where the format says so of all."""
+    split, category = decoded.sources.edge_split, decoded.sources.edge_category
+    if split is None and category is None:
+        return ()
+    kinds = dict.fromkeys((str(one.src_type), one.name, str(one.dst_type)) for one in decoded.relations)
+    flags = [] if split is None else [RoleFlag("split", "the names of the files", kind, (split,)) for kind in kinds]
+    flags += [] if category is None else [RoleFlag("category", "--relation-as column", kind, (category,)) for kind in kinds]
+    return tuple(flags)
 
 
 def route_edges(routing: Routing) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 
 from graphprep.convert.read.apart import FoundBlock, Reading, read_found
-from graphprep.convert.read.plan import Plan
+from graphprep.convert.read.decode import decode_settings
+from graphprep.convert.read.plan import Elsewhere, Plan
 from graphprep.convert.resume import about_files
-from graphprep.convert.run import Elsewhere, Run, decode_settings
+from graphprep.convert.run import Run
 from graphprep.convert.units.cut import cut_input
 from graphprep.engine.dask_cluster import DaskCluster
 from graphprep.engine.local import map_ordered
@@ -47,7 +49,7 @@ class OnCluster:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stack.close()
 
-    def __call__(self, run: Run, known: Plan) -> Elsewhere:
+    def __call__(self, run: Run, known: Plan) -> Plan:
         """Cut the input, and get ready to have its units decoded.
 
         Raises UsageError where the input is a stream, or where a worker has other versions or sees other files.
@@ -78,7 +80,7 @@ class OnCluster:
                     ) from None
                 _remove(storage, f"{folder}/{segment.name}")
 
-        return Elsewhere(cut.known, reading, blocks)
+        return replace(cut.known, elsewhere=Elsewhere(reading, blocks))
 
     def _folder(self, storage: Storage) -> str:
         """Make the folder: where the workers run here, any will do."""

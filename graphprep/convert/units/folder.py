@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import posixpath
 import re
 import secrets
 import shlex
@@ -23,6 +22,7 @@ from graphprep.storage.spill.journal import KeptFolder, refuse_other
 from graphprep.storage.spill.segments import Segment
 from graphprep.storage.write.conditional import replace_object
 from graphprep.storage.write.files import write_pieces
+from graphprep.storage.write.places import workers_folder
 from graphprep.storage.write.publish import StoreWriter, check_store_place
 
 if TYPE_CHECKING:
@@ -71,8 +71,7 @@ class UnitFolder:
         self._storage = storage
         self.out = out.rstrip("/")
         path = local_path(self.out)
-        folder, name = posixpath.split(self.out if path is None else str(Path(path).absolute()))
-        self.url = posixpath.join(folder, f".{name}.graphprep-workers")
+        self.url = workers_folder(self.out)
         self.removal = f"run graphprep clean {shlex.quote(display_url(self.out))} --all-dead"
         self._path = None if path is None else Path(self.url)
         self._told = self.out if path is None else self.url  # a server mostly refuses all, and a user knows OUT

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphprep.convert.read.apart import FoundBlock, read_found
-from graphprep.convert.read.plan import Plan
+from graphprep.convert.read.plan import Elsewhere, Plan
 from graphprep.convert.resume import about_files
-from graphprep.convert.run import Elsewhere, Run
+from graphprep.convert.run import Run
 from graphprep.convert.units.cut import cut_input
 from graphprep.convert.units.folder import SharedRun, UnitFolder
 from graphprep.convert.units.work import missing_workers, workers_words
@@ -102,7 +102,7 @@ class TakenOver:
         self._out = out
         self._shared = shared
 
-    def __call__(self, run: Run, known: Plan) -> Elsewhere:
+    def __call__(self, run: Run, known: Plan) -> Plan:
         """Hold the input against what the workers read.
 
         Raises UsageError where a file is another, or while units are missing.
@@ -133,4 +133,5 @@ class TakenOver:
                         "is not what was written", place=display_url(str(error)), fix=f"start worker {index} again, then merge"
                     ) from None
 
-        return Elsewhere(cut.known, shared.reading, blocks, {_WORKERS: {"count": shared.worker_count, "token": shared.token}})
+        lineage = {_WORKERS: {"count": shared.worker_count, "token": shared.token}}
+        return replace(cut.known, elsewhere=Elsewhere(shared.reading, blocks, lineage))

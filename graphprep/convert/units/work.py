@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from graphprep.convert.read.apart import Reading
-from graphprep.convert.read.decode import decode_needs
+from graphprep.convert.read.decode import decode_needs, decode_settings
 from graphprep.convert.read.plan import decoded_bytes, plan
 from graphprep.convert.resume import about_run
-from graphprep.convert.run import Run, decode_settings
+from graphprep.convert.run import Run
 from graphprep.convert.units.cut import Unit, cut_input, share_of
 from graphprep.convert.units.folder import SharedRun, UnitFolder
 from graphprep.model.errors import UsageError
@@ -84,10 +84,11 @@ def work(
     if hide_secrets(list(inputs)) != list(inputs):
         raise UsageError("an input has a secret in its URL, which would be written to a file", fix="give it in the environment")
     with (
-        Run(inputs, (out,), options, options.run.tmp_dir, reporter) as run,
+        Run(inputs, options, reporter) as run,
         UnitFolder(run.storage, out) as folder,
     ):
-        known = plan(inputs, options, run.storage, run.memory, run.ledger, (None, None))
+        run.storage.load_drivers((out,))
+        known = plan(run)
         settings = decode_settings(run, known)
         reading = Reading(settings.block_bytes, settings.limit_bytes, settings.max_rows)
         about = about_run(run, known, "--worker-index")
@@ -107,7 +108,7 @@ def work(
             segment = task.write(settings.threads, run.engine)
             folder.add(segment)
             written_bytes += segment.num_bytes
-            run.ledger.reporter.advance(num_bytes=unit.num_bytes)
+            run.reporter.advance(num_bytes=unit.num_bytes)
         run.storage.check_unchanged()
         missing = missing_workers(cut.units, folder.done(shared), share.count)
         return ConvertSummary(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphprep.convert import pipeline
+from graphprep.convert.hooks import Hooks
 from graphprep.convert.resume import journal_folder, tell_where_kept
 from graphprep.convert.units.folder import refuse_workers
 from graphprep.model.metadata import PROVENANCE_NAME
@@ -36,15 +37,15 @@ def convert_in_parts(
     reporter: Reporter | None = None,
     in_memory: InMemory | None = None,
     *,
-    convert: Callable[..., ConvertSummary] = pipeline.convert,
+    hooks: Hooks = Hooks(),  # noqa: B008 - it cannot be changed
     operations: Sequence[str] = (),
-    of_workers: bool = False,
 ) -> ConvertSummary:
     """Convert raw graph files with ``convert``, and partition what they are. Arguments and errors are those of that.
 
-    ``operations`` are those of ``transform``, over the partitions. ``of_workers``: ``convert`` takes over what workers decoded
-    for ``out``, else none may do so. What a run that was killed left there is replaced then, as with ``resume``.
+    ``operations`` are those of ``transform``, over the partitions. No workers may decode for ``out`` but those whose blocks
+    ``hooks`` take over; what a run that was killed left there is replaced then, as with ``resume``.
     """
+    of_workers = hooks.elsewhere is not None
     with contextlib.ExitStack() as stack:
         tmp_dir = options.run.tmp_dir or folder_beside(out)
         if options.partition_by == "metis":
@@ -62,7 +63,7 @@ def convert_in_parts(
         stack.callback(folder.remove)
         store = storage.join(folder.make(), "store")
         whole = replace(options, partitions=1, partition_by="range")
-        made = convert(inputs, store, whole, reporter, in_memory, journal=kept)
+        made = pipeline.convert(inputs, store, whole, reporter, in_memory, hooks._replace(journal=kept))
         origin = json.loads(storage.read_bytes(storage.join(store, PROVENANCE_NAME)))["inputs"]
         refuse_overlap(storage, [out], {"input": [one["url"] for one in origin]})
         num_nodes, num_edges = sum(made.num_nodes.values()), sum(made.num_edges.values())

@@ -36,7 +36,7 @@ from graphprep.store.items import check_arrays
 from graphprep.store.room import DiskNeed, compare_disk
 
 if TYPE_CHECKING:
-    from graphprep.convert.pipeline import Converted
+    from graphprep.convert.hooks import Converted
 
 _EDGE_BYTES = 8  # of an edge while it is chosen: ends
 _NODE_BYTES = 24

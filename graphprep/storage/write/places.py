@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
 import posixpath
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -133,3 +135,21 @@ def _identity(known: dict[str, tuple[int, int] | None], path: str) -> tuple[int,
 def _plain(url: str) -> str:
     rest: Any = url.partition("://")[2]
     return posixpath.normpath(f"/{rest.lstrip('/')}").rstrip("/")
+
+
+# ---- what else lies beside an output, by name
+
+
+def resume_folder(out: str, tmp_dir: str | None) -> Path:
+    """Return the folder in which a run with this OUT keeps what ``--resume`` goes on with, which need not be there."""
+    path = local_path(out)
+    place = str(Path(path).absolute()) if path is not None else out.rstrip("/")
+    digest = hashlib.sha256(place.encode(errors="surrogateescape")).hexdigest()[:16]
+    return Path(tmp_dir or tempfile.gettempdir()) / f".graphprep-resume-{digest}"
+
+
+def workers_folder(out: str) -> str:
+    """Return the folder beside an output that workers share, which need not be there."""
+    path = local_path(out)
+    folder, name = posixpath.split(out if path is None else str(Path(path).absolute()))
+    return posixpath.join(folder, f".{name}.graphprep-workers")
