@@ -89,20 +89,20 @@ class KeptStages:
 
     def checkpoint(self, fresh: StoreBuilder, settled: Settled) -> tuple[StoreBuilder, Callable[[], None]]:
         """See ``Checkpoint``."""
-        run, known = self.run, self._known(writer=fresh.writer, index=settled.index, options=fresh.options, memory=fresh.memory)
+        run, known = self.run, self._known(writer=self.run.writer, index=settled.index)
         found = cast("StoreBuilder | None", self._journal.last(_BUILD, known))
-        if found is not None and not found.fits(fresh.memory):
+        if found is not None and not found.fits():
             run.reporter.message("resume: under less memory than before the store is built from its beginning")
             found = None
         builder = fresh if found is None else found
         builder.go_on()
-        portion_bytes, written = max(_PORTION_BYTES, settled.most_bytes // _PORTIONS), builder.writer.num_bytes
+        portion_bytes, written = max(_PORTION_BYTES, settled.most_bytes // _PORTIONS), run.writer.num_bytes
 
         def keep() -> None:
             nonlocal written
-            if builder.writer.num_bytes - written >= portion_bytes:
+            if run.writer.num_bytes - written >= portion_bytes:
                 self._journal.keep(_BUILD, builder, known)
-                written = builder.writer.num_bytes
+                written = run.writer.num_bytes
 
         return builder, keep
 
@@ -139,8 +139,8 @@ class KeptStages:
     def _known(self, **more: object) -> dict[str, object]:
         """Return the objects that the next run has, too, by name."""
         run = self.run
-        same = {"plan": self.plan, "pool": run.pool, "storage": run.storage, "engine": run.engine, "rejects": run.rejects}
-        return {**same, "reporter": run.reporter, "kernels": run.found_kernels, **more}
+        names = ("pool", "storage", "engine", "rejects", "reporter", "found_kernels")
+        return {"run": run, "plan": self.plan, **{name: getattr(run, name) for name in names}, **more}
 
 
 def about_run(run: Run, known: Plan, flag: str = "--resume") -> dict[str, str]:

@@ -134,7 +134,7 @@ def _count_parts(run: Run, known: Plan, found: Tally) -> tuple[int, bool]:
     names = dict.fromkeys([*(node.name for node in sources.node_types), *found.node_rows])
     highest = look_at_parts(run.storage, options.partition_by, names)
     if options.partitions is None:
-        check_parts(highest.part + 1, display_url(options.partition_by), sources, options, known.room)
+        check_parts(highest.part + 1, display_url(options.partition_by), sources, options, run.memory, (run.out, run.tmp_dir))
         return highest.part + 1, not highest.is_known
     if highest.part >= options.partitions:
         raise outside(highest.part, options.partitions, highest.place)

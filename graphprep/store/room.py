@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from graphprep.engine.budget import format_size
-from graphprep.engine.ledger import EDGE_BYTES
+from graphprep.engine.ledger import EDGE_BYTES, MemoryPlan
 from graphprep.model.counts import MOST_COUNT
 from graphprep.model.errors import DataError, GraphprepError, MemoryLimitError, StorageError, UsageError
 from graphprep.model.metadata import GraphMetadata
@@ -32,6 +32,9 @@ ENTRY_BYTES = 1200  # of memory for each file of a store: its entry in the manif
 _TASK_BYTES = 300  # of memory for each task, whether it has edges or not
 _CHUNK_ROWS = 1 << 16  # of the sorted IDs of a type, as ``nodes`` has it
 _CHUNK_BYTES = 500  # of memory for each chunk that lies in a spill file
+
+Places = tuple[str | None, str | None]  # OUT (None: nothing is written) and the folder of temporary files
+NOWHERE: Places = (None, None)
 
 
 # ---- disks
@@ -142,19 +145,6 @@ def _places(folders: tuple[str | None, str], free: dict[str, int | None], need: 
 # ---- stated counts
 
 
-class CountRules(NamedTuple):
-    """What there is for what counts take: the bytes of memory that stages may use, and of one task; the store's place.
-
-    ``out`` None: nothing is written.
-    """
-
-    limit_bytes: int
-    working_bytes: int
-    task_bytes: int
-    out: str | None = None
-    tmp_dir: str | None = None
-
-
 @dataclass(frozen=True)
 class _Stated:
     """A count, what it counts, and who states it: ``place``, which is an option where ``is_option``."""
@@ -198,7 +188,7 @@ def check_fits(sources: Sources, options: ConvertOptions) -> None:
             )
 
 
-def check_room(sources: Sources, options: ConvertOptions, rules: CountRules) -> None:
+def check_room(sources: Sources, options: ConvertOptions, memory: MemoryPlan, places: Places = NOWHERE) -> None:
     """Refuse counts whose store takes more memory than the limit tasks, or more disk than is free.
 
     Raises UsageError for an option, else MemoryLimitError or StorageError.
@@ -206,23 +196,29 @@ def check_room(sources: Sources, options: ConvertOptions, rules: CountRules) -> 
     stated = _node_counts(sources, options)
     is_range = options.partition_by == "range" or not stated
     for name, one in stated.items():
-        need, there = _memory_of(one.count, rules, is_range=is_range)
+        need, there = _memory_of(one.count, memory, is_range=is_range)
         if sources.nodes == "ends" and options.ids != "sparse":  # a bit marks each ID that occurs; threads have their own
-            need, there = max((need, there), (2 * (one.count // 8), rules.limit_bytes), key=lambda pair: pair[0] / pair[1])
+            need, there = max((need, there), (2 * (one.count // 8), memory.limit_bytes), key=lambda pair: pair[0] / pair[1])
         if need > there:
             raise one.too_much_memory(need, there)
-        _check_disk(one, _num_owned(sources, options, name), rules, is_range=is_range)
+        num_owned = _num_owned(sources, options, name)
+        for folder, need in _disk_of(one.count, num_owned, memory.limit_bytes, places, is_range=is_range):
+            free = free_bytes(folder)
+            if free is not None and need > free:
+                raise one.too_much_disk(need, free, folder)
     if options.partitions is not None:
-        check_parts(options.partitions, "", sources, options, rules)
+        check_parts(options.partitions, "", sources, options, memory, places)
 
 
-def check_parts(num_parts: int, place: str, sources: Sources, options: ConvertOptions, rules: CountRules) -> None:
+def check_parts(
+    num_parts: int, place: str, sources: Sources, options: ConvertOptions, memory: MemoryPlan, places: Places
+) -> None:
     """Refuse more partitions than the limit and the disk have room for: each is a folder with files of its own.
 
     ``place`` is the file that asks for them, empty for ``--partitions``. Raises what ``check_room`` raises.
     """
     num_files = 1 + max(1, len(sources.edge_types)) * len(options.layouts) * (3 if options.edge_ids else 2)
-    refuse_parts(num_parts, place, num_files, rules.working_bytes, rules.out, rules.tmp_dir)
+    refuse_parts(num_parts, place, num_files, memory.working_bytes, *places)
 
 
 def num_part_files(metadata: GraphMetadata) -> int:
@@ -257,11 +253,11 @@ def _node_counts(sources: Sources, options: ConvertOptions) -> dict[str, _Stated
     return found
 
 
-def _memory_of(num_nodes: int, rules: CountRules, *, is_range: bool) -> tuple[int, int]:
+def _memory_of(num_nodes: int, memory: MemoryPlan, *, is_range: bool) -> tuple[int, int]:
     """Return the memory that rows take whether they have edges or not, and what there is for it."""
-    task_rows = 2 * max(1, rules.task_bytes // EDGE_BYTES)  # a task has up to two for each of its edges
+    task_rows = 2 * max(1, memory.task_bytes // EDGE_BYTES)  # a task has up to two for each of its edges
     need = num_nodes // task_rows * _TASK_BYTES
-    return need if is_range else need + num_nodes // _CHUNK_ROWS * _CHUNK_BYTES, rules.working_bytes
+    return need if is_range else need + num_nodes // _CHUNK_ROWS * _CHUNK_BYTES, memory.working_bytes
 
 
 def _num_owned(sources: Sources, options: ConvertOptions, name: str) -> int:
@@ -270,22 +266,15 @@ def _num_owned(sources: Sources, options: ConvertOptions, name: str) -> int:
     return owners.count(name)
 
 
-def _check_disk(stated: _Stated, num_owned: int, rules: CountRules, *, is_range: bool) -> None:
-    """Hold ``indptr``, and raw IDs where they are not 0..n-1 in order, against what is free."""
-    for folder, need in _disk_of(stated.count, num_owned, rules, is_range=is_range):
-        free = free_bytes(folder)
-        if free is not None and need > free:
-            raise stated.too_much_disk(need, free, folder)
-
-
-def _disk_of(num_nodes: int, num_owned: int, rules: CountRules, *, is_range: bool) -> Iterator[tuple[str, int]]:
-    if rules.out is None:
+def _disk_of(num_nodes: int, num_owned: int, limit_bytes: int, places: Places, *, is_range: bool) -> Iterator[tuple[str, int]]:
+    """Yield what ``indptr``, and raw IDs where they are not 0..n-1 in order, take of the disks."""
+    if places[0] is None:
         return
-    out, tmp = find_folders(rules.out, rules.tmp_dir)
+    out, tmp = find_folders(places[0], places[1])
     if out is not None:
         yield out, num_nodes * _ROW_BYTES * (num_owned + (not is_range))
     if not is_range:
-        yield tmp, num_nodes * _ROW_BYTES - rules.limit_bytes
+        yield tmp, num_nodes * _ROW_BYTES - limit_bytes
 
 
 def refuse_edges(what: str, num_edges: int, item_bytes: int, places: tuple[str, str | None], held_bytes: int) -> None:

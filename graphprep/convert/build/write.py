@@ -53,12 +53,9 @@ from graphprep.engine.local import num_in_flight
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.options.recorded import recorded
-from graphprep.model.protocols import Reporter
 from graphprep.model.rows import ColumnKey
 from graphprep.model.schema import ColumnSchema, EdgeType, EdgeTypeSchema, Layout, NeighborOrder, NodeTypeSchema, RawIdKind
-from graphprep.storage.spill.runs import SpillPool
 from graphprep.storage.spill.segments import Segment, SegmentFile
-from graphprep.storage.write.publish import StoreWriter
 from graphprep.store.columns.cells import Cells, scalar_cells
 from graphprep.store.paths import edge_folder, node_folder
 from graphprep.store.room import ENTRY_BYTES
@@ -142,7 +139,7 @@ def build(run: Run, settled: Settled, checkpoint: Checkpoint | None = None) -> B
     """Write all arrays of the store, from where an earlier run left it."""
     options, memory, most_bytes = run.options, run.memory, settled.most_bytes
     run.ledger.begin("build", (*build_needs(options, memory, settled.shape, most_bytes), memory.runs(most_bytes)))
-    builder, keep = StoreBuilder(run.writer, settled.index, options, memory, run.pool, run.reporter), None
+    builder, keep = StoreBuilder(run, settled.index), None
     if checkpoint is not None:
         builder, keep = checkpoint(builder, settled)
     builder.write(settled.nodes, settled.edges, keep)
@@ -205,27 +202,15 @@ def publish_need(options: ConvertOptions, shape: StoreShape) -> Need:
 class StoreBuilder:
     """Writes all arrays of a store; can be pickled where these are kept."""
 
-    def __init__(
-        self,
-        writer: StoreWriter,
-        index: NodeIndex,
-        options: ConvertOptions,
-        memory: MemoryPlan,
-        pool: SpillPool,
-        reporter: Reporter,
-    ) -> None:
-        self.writer = writer
+    def __init__(self, run: Run, index: NodeIndex) -> None:
+        self.run = run
         self.index = index
-        self.options = options
-        self.memory = memory
-        self.pool = pool
-        self.reporter = reporter
-        self.parts = PartList(writer, index.partition.num_parts)
+        self.parts = PartList(run.writer, index.partition.num_parts)
         self.node_counts: list[tuple[int, ...]] = []  # by partition, of the types that are written
         self.edge_counts: list[tuple[int, ...]] = []
         self.node_schemas: list[NodeTypeSchema] = []
         self.edge_schemas: list[EdgeTypeSchema] = []
-        self._room = memory.task_bytes, memory.cap_bytes
+        self._room = run.memory.task_bytes, run.memory.cap_bytes
         self._placed: dict[str, Segment] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -236,16 +221,17 @@ class StoreBuilder:
         """Open these files. Raises what ``SegmentFile.open`` raises."""
         self.__dict__ |= state
         for segment in self._placed.values():
-            assert self.writer.kept is not None
-            SegmentFile.open(self.writer.kept, segment)
+            assert self.run.writer.kept is not None
+            SegmentFile.open(self.run.writer.kept, segment)
 
-    def fits(self, memory: MemoryPlan) -> bool:
-        """Return whether what was begun can be gone on with in this memory, or a little less: ``auto`` is never the same."""
+    def fits(self) -> bool:
+        """Return whether what was begun can be gone on with in this run's memory: ``auto`` is never the same."""
+        memory = self.run.memory
         return memory.task_bytes >= self._room[0] * _SWAY and memory.cap_bytes >= self._room[1] * _SWAY
 
     def go_on(self) -> None:
         """Let the store have the files that an earlier run completed. Raises StorageError."""
-        self.writer.go_on(self._placed)
+        self.run.writer.go_on(self._placed)
 
     def write(self, nodes: Sequence[TypedNodes], edges: Sequence[TypedEdges], keep: Callable[[], None] | None) -> None:
         """Write all types, those that were not written before; ``keep`` records what is there by now."""
@@ -273,7 +259,7 @@ class StoreBuilder:
             self.parts.once(target.stem, partial(self._write_node_column, nodes.route, target))
             for key in column.keys:
                 nodes.route.columns[key].close()
-            self.reporter.advance(records=nodes.route.num_rows)
+            self.run.reporter.advance(records=nodes.route.num_rows)
         self.node_counts.append(tuple(sizes.tolist()))
         schemas = tuple(map(attrgetter("schema"), nodes.columns))
         self.node_schemas.append(NodeTypeSchema(kind, schemas, nodes.route.extra_slots))
@@ -282,11 +268,11 @@ class StoreBuilder:
         routes = [route.columns[key] for key in target.column.keys]
         source = plain_source(target.column, routes, route.num_rows)
         if source is not None:
-            copy_column(self.parts, target, source, self.memory.threads)
+            copy_column(self.parts, target, source, self.run.memory.threads)
             return
 
-        pieces = partial(_pieces_of_nodes, target.column, routes, route.num_rows, self.memory.bucket_bytes)
-        write_column(self.parts, target, route.columns, pieces, self.memory.threads)
+        pieces = partial(_pieces_of_nodes, target.column, routes, route.num_rows, self.run.memory.bucket_bytes)
+        write_column(self.parts, target, route.columns, pieces, self.run.memory.threads)
 
     def _with_slots(
         self, columns: tuple[StoredColumn, ...], routes: dict[ColumnKey, ColumnRoute], extra: bool
@@ -308,17 +294,15 @@ class StoreBuilder:
         num_bytes = 0
         for ids, _ in self.index.raw(number) if is_text else ():
             num_bytes += 0 if ids.texts is None else ids.texts[1].nbytes
-        factory = RouteFactory(
-            self.pool, self.memory.bucket_bytes, {key: 48 * int(sizes.sum()) + num_bytes}, self.index.partition.num_parts
-        )
+        num_rows, num_parts = int(sizes.sum()), self.index.partition.num_parts
+        factory = RouteFactory(self.run.pool, self.run.memory.bucket_bytes, {key: 48 * num_rows + num_bytes}, num_parts)
         routes: dict[ColumnKey, ColumnRoute] = {}
-        route = factory.column(routes, key, int(sizes.sum()))
+        route = factory.column(routes, key, num_rows)
         for ids, typed in self.index.raw(number):
             cells = Cells(np.diff(ids.texts[0]), ids.texts[1]) if ids.texts else scalar_cells(ids.numbers.view(kind))
             route.add(typed, None, cells, self.index.part_offsets[number])
         factory.write_buffer.clear()
         column = StoredColumn(_SideFile("raw_ids", "binary" if is_text else "dense", key.dtype), (key,))
-        num_rows = int(sizes.sum())
         self._write_node_column(NodeRoute(num_rows, routes), ColumnTarget(column, path, sizes))
         route.close()
 
@@ -326,7 +310,7 @@ class StoreBuilder:
 
     def write_edges(self, edges: TypedEdges) -> None:
         """Write one edge type: its layouts, then its columns in the order of the primary one."""
-        route, options, memory, folder = edges.route, self.options, self.memory, edge_folder(edges.edge_type)
+        route, options, memory, folder = edges.route, self.run.options, self.run.memory, edge_folder(edges.edge_type)
         order, missing_key = effective_order(route, options.neighbor_order)
         num_src, num_dst = self.index.num_nodes[route.src_type], self.index.num_nodes[route.dst_type]
         primary, *other = options.layouts
@@ -337,7 +321,7 @@ class StoreBuilder:
         second = None
         if other and (route.second is None or edges.columns):
             num_rows = self.index.num_nodes[self._owner(route, other[0])]
-            rest = self.pool, memory.bucket_bytes
+            rest = self.run.pool, memory.bucket_bytes
             with_rows = bool(edges.columns)
             second = self.parts.going_on(
                 f"{folder} turned",
@@ -357,7 +341,7 @@ class StoreBuilder:
             np.diff(self.index.part_offsets[self._owner(route, primary)]),
             route.primary_counts,
             build_rules,
-            self.pool,
+            self.run.pool,
             keep_positions=bool(scattered),
             second=second,
             columns=gathered,
@@ -365,7 +349,7 @@ class StoreBuilder:
         for done in gathered:
             done.writer.close()
         route.edges.runs.close()
-        self.reporter.advance(records=route.num_edges)
+        self.run.reporter.advance(records=route.num_edges)
         if other:
             files = LayoutFiles(f"{folder}/{other[0]}", index_dtype, id_dtype, edge_rows=bool(edges.columns))
             self.parts.once(files.folder, partial(self._write_second, route, second, order, missing_key, files))
@@ -389,10 +373,11 @@ class StoreBuilder:
             _end_group(number)
             routes = [route.columns[key] for key in target.column.keys]
             pieces = partial(_pieces_of_edges, target.column, routes, built, route.edges.plan)
-            self.parts.once(target.stem, partial(write_column, self.parts, target, route.columns, pieces, self.memory.threads))
+            write = partial(write_column, self.parts, target, route.columns, pieces, self.run.memory.threads)
+            self.parts.once(target.stem, write)
             for one in routes:
                 one.close()
-            self.reporter.advance(records=route.num_edges)
+            self.run.reporter.advance(records=route.num_edges)
 
     def _split_columns(self, edges: TypedEdges, folder: str, slots: bool) -> tuple[list[GatheredColumn], list[ColumnTarget]]:
         """Return the columns to be written while the edges are built, loaded, and those to be written then."""
@@ -411,12 +396,12 @@ class StoreBuilder:
             gathered.append(GatheredColumn(writer, ordered.load(column.schema.dtype)))
             for key in column.keys:
                 route.columns[key].close()
-            self.reporter.advance(records=route.num_edges)
+            self.run.reporter.advance(records=route.num_edges)
         return gathered, scattered
 
     def _columns_beside(self, route: EdgeRoute, columns: Sequence[StoredColumn]) -> frozenset[int]:
         """Return the numbers of the columns that fit in memory to be written while the edges are built."""
-        room = self.memory.cap_bytes
+        room = self.run.memory.cap_bytes
         beside: set[int] = set()
         for number, column in enumerate(columns):
             ordered = whole_in_order(column, route.columns, route.num_edges)
@@ -441,10 +426,10 @@ class StoreBuilder:
             LayoutBuilder(edges, files.index_dtype, files.edge_id_dtype, edge_rows=files.edge_rows),
             files,
             self.parts,
-            np.diff(self.index.part_offsets[self._owner(route, self.options.layouts[1])]),
+            np.diff(self.index.part_offsets[self._owner(route, self.run.options.layouts[1])]),
             route.second_counts,
-            BuildRules(self.memory.task_bytes, self.memory.threads),
-            self.pool,
+            BuildRules(self.run.memory.task_bytes, self.run.memory.threads),
+            self.run.pool,
             keep_positions=False,
         )
         edges.buckets.runs.close()
@@ -467,12 +452,12 @@ class StoreBuilder:
             num_edges_per_chunk=tuple(self.edge_counts),
             num_parts=self.index.partition.num_parts,
             partition_by=self.index.partition.method,
-            layouts=self.options.layouts,
+            layouts=self.run.options.layouts,
             node_schemas=tuple(self.node_schemas),
             edge_schemas=tuple(self.edge_schemas),
             parts=(),
         )
-        return finish_store(self.writer, self.parts.entries, metadata, provenance)
+        return finish_store(self.run.writer, self.parts.entries, metadata, provenance)
 
 
 def _pieces_of_nodes(

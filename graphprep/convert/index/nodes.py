@@ -86,7 +86,8 @@ def _partition_function(run: Run, rows: Rows, names: tuple[str, ...]) -> Partiti
 
     found = find_partition_function(run.storage, options.partition_by, names, options.partitions, 1, options.seed)
     if options.partitions is None and found.method == "file":
-        check_parts(found.num_parts, display_url(options.partition_by), rows.decoded.sources, options, rows.plan.room)
+        by, places = display_url(options.partition_by), (run.out, run.tmp_dir)
+        check_parts(found.num_parts, by, rows.decoded.sources, options, run.memory, places)
     return found
 
 

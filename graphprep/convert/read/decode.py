@@ -43,17 +43,16 @@ from graphprep.engine.local import Engine, Threads, chain_ordered, map_ordered, 
 from graphprep.kernels.cpu.text.texts import take_texts
 from graphprep.model.errors import BadRecord, DataError
 from graphprep.model.options.convert import ConvertOptions
-from graphprep.model.protocols import Decoder, Reporter, SettlesIds, Sources, Span, TextBlock
+from graphprep.model.protocols import Decoder, SettlesIds, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, RawEdges, RawNodes, RawRows, Relation
 from graphprep.storage.faults import display_url
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.spans import StoredBlock, text_blocks
-from graphprep.storage.spill.runs import Runs, SpillPool
+from graphprep.storage.spill.runs import Runs
 from graphprep.storage.spill.segments import Segment as StoredSegment
 from graphprep.store.columns.cells import cells_of
 
 if TYPE_CHECKING:
-    from graphprep.convert.decoded.rejects import Rejects
     from graphprep.storage.read.urls import Storage
 
 
@@ -201,7 +200,7 @@ def decode(run: Run, plan: Plan, portions: Portions | None = None, again: Decode
         decoded = collector.decoded
         decoder, sources, seed = decoded.decoder, decoded.sources, decoded.text_seed
         try:
-            collector.run(run.storage, portions, elsewhere)
+            collector.collect(portions, elsewhere)
             return Rows(plan, decoded, collector.settings)
         except WidenError as error:
             decoder = decoder.widen(error.columns)
@@ -224,7 +223,7 @@ def _new_collector(run: Run, settings: DecodeSettings, decoder: Decoder, sources
     runs = partial(Runs[Any], run.pool, 1, coalesce=False)
     hashes = runs() if seed else None
     decoded = Decoded(sources, decoder, runs(), runs(), runs(), runs(), text_seed=seed, hashes=hashes)
-    return Collector(decoded, run.pool, settings, run.reporter, run.rejects)
+    return Collector(run, decoded, settings)
 
 
 class _Work(NamedTuple):
@@ -282,14 +281,10 @@ class _Portion:
 class Collector:
     """Pulls blocks, decodes them on threads, and stores the rows in input order. ``num_done`` are collected."""
 
-    def __init__(
-        self, decoded: Decoded, pool: SpillPool, settings: DecodeSettings, reporter: Reporter, rejects: Rejects | None
-    ) -> None:
+    def __init__(self, run: Run, decoded: Decoded, settings: DecodeSettings) -> None:
+        self.run = run
         self.decoded = decoded
-        self.rejects = rejects
-        self.pool = pool
         self.settings = settings
-        self.reporter = reporter
         self.type_codes: dict[str, int] = {}
         self.relation_codes: dict[Relation, int] = {}
         self.families: dict[tuple[str, str], set[str]] = {}
@@ -308,18 +303,18 @@ class Collector:
         for relation in decoded.sources.edge_types:
             self._relation_code(relation)
 
-    def run(self, storage: Storage, portions: Portions | None, elsewhere: Callable[[], Iterator[FoundBlock]] | None) -> None:
+    def collect(self, portions: Portions | None, elsewhere: Callable[[], Iterator[FoundBlock]] | None) -> None:
         """Decode everything, or what is left; see ``decode``."""
         settings = self.settings
         decoder = self.decoded.decoder
         for span in self.decoded.sources.spans:
             if span.array is not None:
-                self.plain = find_plain(storage, self.decoded.sources.spans)
+                self.plain = find_plain(self.run.storage, self.decoded.sources.spans)
                 break
         if settings.early is not None and not self.num_done:
             self.decoded.early = self._begin_early(settings.early)
-        items = self._items(storage) if elsewhere is None else self._found_items(elsewhere())
-        with contextlib.closing(self._groups(storage, items)) as groups:
+        items = self._items() if elsewhere is None else self._found_items(elsewhere())
+        with contextlib.closing(self._groups(items)) as groups:
             is_all = False
             while not is_all:
                 portion = _Portion(groups, sys.maxsize if portions is None else portions.portion_bytes)
@@ -348,9 +343,9 @@ class Collector:
         if any(span.kind == "table" for span in sources.spans):
             return None
         relation = sources.edge_types[0]
-        return EarlyEdges.begin(rules, self.pool, is_one_type=relation.src_type == relation.dst_type)
+        return EarlyEdges.begin(rules, self.run.pool, is_one_type=relation.src_type == relation.dst_type)
 
-    def _groups(self, storage: Storage, all_items: Generator[_Work]) -> Generator[list[_Work]]:
+    def _groups(self, all_items: Generator[_Work]) -> Generator[list[_Work]]:
         """Yield what there is to do, several blocks at a time once edges are scattered at once: fewer, larger segments."""
         group: list[_Work] = []
         num_bytes = 0
@@ -362,7 +357,7 @@ class Collector:
                     early, least = self.decoded.early, 0
                     if early is not None and early.notes and not early.scatterer.is_stopped:
                         least = early.scatterer.rules.group_bytes
-                    rests = least > 0 and not _goes_on(item, storage, self.decoded.sources)
+                    rests = least > 0 and not _goes_on(item, self.run.storage, self.decoded.sources)
                     if rests or num_bytes >= least:
                         yield group
                         group, num_bytes = [], 0
@@ -433,70 +428,71 @@ class Collector:
         indexer.add_ends(texts.keys, texts.offsets, texts.values, code, texts.rows)
         return texts.kept()
 
-    def _items(self, storage: Storage) -> Generator[_Work]:
+    def _items(self) -> Generator[_Work]:
         """Yield what there is to do, span after span; tables that follow each other are read at once, and compressed texts."""
         settings = self.settings
         spans = enumerate(self.decoded.sources.spans)
-        for kind, group in groupby(spans, partial(self._kind_of, storage)):
+        for kind, group in groupby(spans, self._kind_of):
             if kind == "table" and settings.engine.is_apart:
-                yield from self._apart_items(storage, list(group))
+                yield from self._apart_items(list(group))
                 continue
             if kind == "packed":
-                yield from self._packed_items(storage, list(group))
+                yield from self._packed_items(list(group))
                 continue
             if kind == "table":
-                tables = [partial(self._table_items, storage, *one) for one in group]
-                yield from chain_ordered(tables, settings.threads if self._may_read_ahead(storage) else 1)
+                tables = [partial(self._table_items, *one) for one in group]
+                yield from chain_ordered(tables, settings.threads if self._may_read_ahead() else 1)
                 continue
             for number, span in group:
                 if number in self.plain:
                     yield _Work(number, 0, None)
                     continue
-                blocks = text_blocks(storage, span, settings.block_bytes, settings.limit_bytes)
+                blocks = text_blocks(self.run.storage, span, settings.block_bytes, settings.limit_bytes)
                 for index, block in enumerate(blocks):
                     yield _Work(number, index, block, num_bytes=block.num_bytes)
 
-    def _kind_of(self, storage: Storage, one: tuple[int, Span]) -> str:
+    def _kind_of(self, one: tuple[int, Span]) -> str:
         """Return whether spans beside each other are read several at a time, and how."""
         number, span = one
         if span.kind == "table":
             return "" if number in self.plain else "table"
-        is_alone = storage.is_spooled(span.url) or "::" in span.url  # a stream, or in an archive whose files share a handle
+        # A stream, or in an archive whose files share a handle.
+        is_alone = self.run.storage.is_spooled(span.url) or "::" in span.url
         return "packed" if is_packed(span.url) and not is_alone else ""
 
-    def _packed_items(self, storage: Storage, group: Sequence[tuple[int, Span]]) -> Generator[_Work]:
+    def _packed_items(self, group: Sequence[tuple[int, Span]]) -> Generator[_Work]:
         """Read compressed texts, several at a time where memory and threads are enough for that."""
         settings = self.settings
-        readers = min(num_readers(self.pool, settings.threads), len(group))
-        texts = [partial(text_blocks, storage, span, settings.block_bytes, settings.limit_bytes) for _, span in group]
+        readers = min(num_readers(self.run.pool, settings.threads), len(group))
+        texts = [partial(text_blocks, self.run.storage, span, settings.block_bytes, settings.limit_bytes) for _, span in group]
         counts = [0] * len(group)
         one_by_one = ((at, block) for at, text in enumerate(texts) for block in text())
-        with contextlib.closing(one_by_one if readers < 2 else read_several(texts, self.pool, readers)) as blocks:
+        with contextlib.closing(one_by_one if readers < 2 else read_several(texts, self.run.pool, readers)) as blocks:
             for at, block in blocks:
                 yield _Work(group[at][0], counts[at], block, num_bytes=block.num_bytes)
                 counts[at] += 1
 
-    def _apart_items(self, storage: Storage, tables: Sequence[tuple[int, Span]]) -> Generator[_Work]:
+    def _apart_items(self, tables: Sequence[tuple[int, Span]]) -> Generator[_Work]:
         """Let other processes read tables, each into a file of its own, and yield what they found; streams are read here."""
-        settings, folder = self.settings, PrivateFolder(storage.tmp_dir)
+        settings, folder = self.settings, PrivateFolder(self.run.storage.tmp_dir)
         reading = Reading(settings.block_bytes, settings.limit_bytes, settings.max_rows)
 
         def decode(table: tuple[int, Span]) -> tuple[tuple[int, Span], StoredSegment | None]:
-            if storage.is_spooled(table[1].url):
+            if self.run.storage.is_spooled(table[1].url):
                 return table, None
             name = f"table-{table[0]}"
-            task = ApartTask((table,), self.blocks, reading, settings.room_bytes, storage, folder.make(), name)
+            task = ApartTask((table,), self.blocks, reading, settings.room_bytes, self.run.storage, folder.make(), name)
             return table, settings.engine.run(task)
 
         try:
             for table in tables:
-                storage.watch(table[1].url)
+                self.run.storage.watch(table[1].url)
             folder.make()  # once, before threads ask for it
             for table, segment in map_ordered(decode, tables, settings.engine.num_workers):
                 if segment is None:
-                    yield from self._table_items(storage, *table)
+                    yield from self._table_items(*table)
                     continue
-                for block in read_found(storage, folder.make(), segment):
+                for block in read_found(self.run.storage, folder.make(), segment):
                     yield _Work(block.span, block.block, None, num_bytes=block.num_bytes, found=block.found)
                 Path(folder.make(), segment.name).unlink()
         finally:
@@ -511,15 +507,17 @@ class Collector:
             yield _Work(block.span, block.block, None, num_bytes=block.num_bytes, found=block.found)
         yield from (_Work(number, 0, None) for number in reversed(left))
 
-    def _may_read_ahead(self, storage: Storage) -> bool:
+    def _may_read_ahead(self) -> bool:
         """Return whether several tables may be read at a time: each takes memory, and remote ones are fetched ahead anyway."""
         spans = self.decoded.sources.spans
-        return self.settings.text_bytes >= _AHEAD_BYTES and all(storage.is_local(span.url) for span in spans)
+        return self.settings.text_bytes >= _AHEAD_BYTES and all(self.run.storage.is_local(span.url) for span in spans)
 
-    def _table_items(self, storage: Storage, number: int, span: Span) -> Iterator[_Work]:
+    def _table_items(self, number: int, span: Span) -> Iterator[_Work]:
         settings = self.settings
         room_bytes = settings.room_bytes
-        tables = read_table(self.decoded.decoder, storage, span, settings.max_rows, settings.skip, room_bytes=room_bytes)
+        tables = read_table(
+            self.decoded.decoder, self.run.storage, span, settings.max_rows, settings.skip, room_bytes=room_bytes
+        )
         for index, (rows, bad, _) in enumerate(tables):
             yield _Work(number, index, None, rows, num_bytes=raw_bytes(rows), bad=tuple(bad))
 
@@ -535,9 +533,9 @@ class Collector:
             records, num_bytes = self._leave(work.span)
         decoded.num_records += records
         decoded.input_bytes += num_bytes
-        if done.bad and self.rejects is not None:
-            self.rejects.add(done.bad)
-        self.reporter.advance(records=records, num_bytes=num_bytes)
+        if done.bad and self.run.rejects is not None:
+            self.run.rejects.add(done.bad)
+        self.run.reporter.advance(records=records, num_bytes=num_bytes)
 
     def _store(self, done: _Done, keyed: KeyedRows) -> None:
         decoded, work, rows = self.decoded, done.work, keyed.rows
@@ -643,7 +641,7 @@ class Collector:
         if space not in self.decoded.texts:
             is_roomy = self.text_bytes >= _LEAST_SHARDED_BYTES and len(self.decoded.sources.node_types) <= _FEW_TYPES
             shards = _TEXT_SHARDS if is_roomy else 1
-            self.decoded.texts[space] = TextIndexer(self.pool, self.text_bytes, shards, self.settings.threads)
+            self.decoded.texts[space] = TextIndexer(self.run.pool, self.text_bytes, shards, self.settings.threads)
         return self.decoded.texts[space]
 
     def _note_kind(self, work: _Work, space: str, texts: KeyedTexts | None) -> None:
@@ -686,7 +684,7 @@ class Collector:
         runs = self.decoded.aligned.get(key)
         if runs is None:
             share = column_share(self.settings.text_bytes, len(self.decoded.sources.spans))
-            runs = self.decoded.aligned[key] = AlignedRuns(self.pool, share)
+            runs = self.decoded.aligned[key] = AlignedRuns(self.run.pool, share)
         assert isinstance(runs, AlignedRuns)
         column = self._observe(aligned.chunk)
         if column.scalar:

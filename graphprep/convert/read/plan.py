@@ -28,7 +28,7 @@ from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Decoder, ReadsConfig, Reporter, Sniffed, Sources, StatesIdType, TakesFolders
 from graphprep.storage.drivers import URL
 from graphprep.store.assign import check_partition_method
-from graphprep.store.room import CountRules, check_fits, check_room
+from graphprep.store.room import check_fits, check_room
 
 if TYPE_CHECKING:
     from graphprep.convert.read.apart import FoundBlock, Reading
@@ -80,7 +80,6 @@ class Plan:
     """
 
     input: Planned
-    room: CountRules
     flags: tuple[RoleFlag, ...]
     fixed: GraphSchema | None = None
     schema: GraphSchema | None = None
@@ -97,8 +96,7 @@ def plan(run: Run) -> Plan:
     documents = Need("documents", memory.working_bytes, "configs, headers and samples, before anything is decoded")
     run.ledger.begin("plan", (documents,))
     planned = plan_input(run.inputs, options, storage, run.reporter)
-    room = CountRules(memory.limit_bytes, memory.working_bytes, memory.task_bytes, run.out, run.tmp_dir)
-    check_room(planned.sources, options, room)
+    check_room(planned.sources, options, memory, (run.out, run.tmp_dir))
     graph = planned.graph
     if graph is not None:
         flags += read_flags(graph.labels, graph.splits, graph.seeds, options.seed, graph.place, graph.base, graph.categories)
@@ -106,7 +104,7 @@ def plan(run: Run) -> Plan:
     if flags and options.missing_node_type is None:  # else there may be one more
         check_declared(flags, planned.sources, graph)
     if options.schema is None:
-        return Plan(_with_dtypes(planned, category_texts(flags, planned.sources)) if flags else planned, room, flags)
+        return Plan(_with_dtypes(planned, category_texts(flags, planned.sources)) if flags else planned, flags)
     if options.densify:
         raise UsageError("--densify: the schema says how columns are stored", fix="leave one of them out")
     from graphprep.convert.columns.role_schema import input_schema
@@ -114,14 +112,14 @@ def plan(run: Run) -> Plan:
 
     fixed = load_schema(storage, options.schema)
     schema, roles = input_schema(fixed, match_types(flags, fixed.node_types))
-    return Plan(_apply_schema(planned, schema), room, flags, fixed, schema, roles)
+    return Plan(_apply_schema(planned, schema), flags, fixed, schema, roles)
 
 
 def check_stated(sources: Sources, options: ConvertOptions) -> None:
     """Refuse the numbers of nodes that take more memory than ``convert`` would have. Raises what ``check_room`` raises."""
     with count_memory():
         memory = plan_memory(options.run, options.block_bytes, apart=options.engine == "processes")
-        check_room(sources, options, CountRules(memory.limit_bytes, memory.working_bytes, memory.task_bytes))
+        check_room(sources, options, memory)
 
 
 def decoded_bytes(planned: Planned) -> int:
