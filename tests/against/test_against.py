@@ -316,8 +316,8 @@ def test_records_of_another_form_end_with_words(here, capsys, key):
 def test_edges_that_the_temporary_store_lost_are_no_fault_of_the_store(here, monkeypatch, is_sound):
     convert = pipeline.convert
 
-    def lose(urls, out, *others):
-        summary = convert(urls, out, *others)
+    def lose(urls, out, *others, **hooks):
+        summary = convert(urls, out, *others, **hooks)
         path = Path(out) / f"part-00000/{FOLDER}/csr/indices.npy"
         indices = np.load(path)
         indices[0] ^= 1

@@ -46,7 +46,7 @@ def test_it_is_refused_before_decoding_as_export_refuses_it(
     assert run(["export", str(tmp_path / "store"), str(tmp_path / "out"), "--to", target]) == 2
     told = capsys.readouterr().err
     assert named in told
-    monkeypatch.setattr(pipeline, "decode_all", None)
+    monkeypatch.setattr(pipeline, "PREPARING", None)
     new = str(tmp_path / "new")
     for command in (["convert", *tables, new], ["convert", *tables, new, "--dry-run"], ["plan", *tables]):
         assert run([*command, "--export", target, "-q"]) == 2
@@ -99,7 +99,8 @@ def test_samples_show_the_types_and_columns_of_the_store(path, options, tmp_path
     found = []
     options = graphprep.ConvertOptions(**options)
     inputs, out = [str(SAMPLES / path)], str(tmp_path / "out")
-    pipeline.convert(inputs, out, options, check=lambda *given: found.append(foresee(*given, 1)))
+    hooks = pipeline.Hooks(check=lambda *given: found.append(foresee(*given, 1)))
+    pipeline.convert(inputs, out, options, hooks=hooks)
     with graphprep.open_store(tmp_path / "out") as store:
         assert shown(found[0]) == shown(store.metadata)
 
@@ -107,5 +108,6 @@ def test_samples_show_the_types_and_columns_of_the_store(path, options, tmp_path
 @pytest.mark.parametrize("path", ["shop/shop.jsonl", "shop/shop.tsv"])
 def test_types_that_only_decoding_tells_are_left_to_the_end(path, tmp_path):
     found = []
-    pipeline.convert([str(SAMPLES / path)], str(tmp_path / "out"), check=lambda *given: found.append(foresee(*given, 1)))
+    hooks = pipeline.Hooks(check=lambda *given: found.append(foresee(*given, 1)))
+    pipeline.convert([str(SAMPLES / path)], str(tmp_path / "out"), hooks=hooks)
     assert found == [None]

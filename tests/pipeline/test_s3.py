@@ -17,7 +17,7 @@ from golden.golden_cases import SAMPLE_DATA, load_cases, read_store
 from remote_places import ACCESS_KEY, SECRET_KEY
 
 from graphprep.cli.main import run
-from graphprep.convert import pipeline
+from graphprep.convert.build.write import StoreBuilder
 from graphprep.convert.pipeline import convert
 from graphprep.model.errors import DataError, StorageError
 from graphprep.model.options.convert import ConvertOptions
@@ -414,13 +414,13 @@ def test_what_a_killed_run_left_is_replaced_on_demand(words, at, bucket, tmp_pat
 
 def test_another_run_that_was_faster_keeps_its_store(bucket, monkeypatch):
     url = bucket.put("a.txt", b"0 1\n")
-    whole = pipeline.StoreBuilder.finish
+    whole = StoreBuilder.finish
 
     def finish(self, *args):
         bucket.put("store/metadata.json", b"theirs")
         return whole(self, *args)
 
-    monkeypatch.setattr(pipeline.StoreBuilder, "finish", finish)
+    monkeypatch.setattr(StoreBuilder, "finish", finish)
     with pytest.raises(StorageError, match="exists already"):
         convert([url], f"{bucket.url}/store", ConvertOptions(format="edges"))
     assert bucket.files("store")["metadata.json"] == b"theirs"
