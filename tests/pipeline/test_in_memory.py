@@ -813,6 +813,9 @@ def test_a_dataset_of_pyg_stands_for_its_only_graph(tmp_path):
     assert str(caught.value) == (
         "inputs: this dataset of PyG has 2 graphs\n  fix: give one of them, such as dataset[0], each to a store of its own"
     )
+    for graphs in ([data], (data, data), [nx.path_graph(3)]):
+        with pytest.raises(UsageError, match="inputs: graphs are not taken in a list"):
+            graphprep.convert(graphs, tmp_path / "out")
 
 
 def mask(torch, *places):

@@ -39,6 +39,8 @@ def read_memory(inputs: Any, options: Mapping[str, Any], num_nodes: Mapping[str,
     found = [find_source(one) for one in (inputs if is_list else [inputs])]
     if not any(found) and isinstance(inputs, Iterable) and not hasattr(inputs, "shape"):
         for at, one in enumerate(inputs if is_list else ()):
+            if _is_of(one, "torch_geometric") or _is_of(one, "networkx"):
+                raise UsageError("graphs are not taken in a list", place=INPUTS, fix="give each to a store of its own")
             if not _is_path(one):
                 raise unreadable(one, f"{INPUTS}[{at}]")
         return None
