@@ -14,7 +14,7 @@ from graphprep.engine.ledger import Ledger, plan_memory
 from graphprep.model.protocols import QuietReporter, Reporter
 from graphprep.model.run_options import RunOptions
 from graphprep.storage.read.urls import Storage
-from graphprep.store.room import folder_beside
+from graphprep.storage.write.places import folder_beside
 
 
 class Context:

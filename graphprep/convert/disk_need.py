@@ -10,7 +10,8 @@ from graphprep.convert.read.samples import first_records, is_compressed, records
 from graphprep.model.errors import GraphprepError
 from graphprep.model.protocols import Reporter, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, RawRows
-from graphprep.store.room import DiskNeed, compare_with, find_folders, free_bytes
+from graphprep.storage.write.places import find_folders, free_bytes
+from graphprep.store.room import DiskNeed, compare_with
 
 if TYPE_CHECKING:
     from graphprep.storage.read.urls import Storage

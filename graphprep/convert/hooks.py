@@ -15,7 +15,7 @@ from graphprep.convert.run import Run
 from graphprep.convert.told import num_skipped
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import local_path
-from graphprep.storage.write.places import refuse_overlap, resume_folder, workers_folder
+from graphprep.storage.write.places import is_copied, is_roomy, refuse_overlap, resume_folder, workers_folder
 from graphprep.storage.write.publish import StoreWriter
 
 if TYPE_CHECKING:
@@ -72,8 +72,6 @@ def check_disk(run: Run, known: Plan, *, has_copy: bool) -> None:
     planned, out = known.input, str(run.out)
     if planned.total_bytes is None:
         return
-    from graphprep.store.room import is_copied, is_roomy
-
     has_copy = has_copy or (run.options.resume and is_copied(out, run.tmp_dir))
     most = planned.total_bytes * _MOST_GROWTH * (_MOST_PACKED if planned.is_packed else 1) * (2 if has_copy else 1)
     if getattr(run.reporter, "details", False) or not is_roomy(out, run.tmp_dir, most):

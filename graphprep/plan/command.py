@@ -35,9 +35,10 @@ from graphprep.plan.sample import Stratum, take_samples
 from graphprep.plan.sizes import GraphSizes, measure, spills
 from graphprep.plan.tally import Tally, tally
 from graphprep.storage.read.urls import STDIN
+from graphprep.storage.write.places import find_folders, free_bytes, is_copied
 from graphprep.storage.write.publish import check_store_place
 from graphprep.store.assign import method_name
-from graphprep.store.room import check_parts, find_folders, free_bytes, is_copied
+from graphprep.store.room import check_parts
 
 _ARROW_BYTES = 44 << 20  # Arrow, and what its pool keeps
 

@@ -6,12 +6,8 @@ before they have passed; and no store is written of fewer nodes and edges, or of
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from graphprep.engine.budget import format_size
@@ -23,7 +19,7 @@ from graphprep.model.options.checks import parse_error_limit
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Reporter, Sources
 from graphprep.storage.private import TMP_DIR_OPTION
-from graphprep.storage.read.urls import local_path
+from graphprep.storage.write.places import find_folders, free_bytes
 
 _MOST_INT32 = 2**31
 _ROW_BYTES = 8  # of indptr, and of a raw ID that has to be stored
@@ -64,45 +60,6 @@ class _Place(NamedTuple):
     @property
     def text(self) -> str:
         return f"{self.words} at least {format_size(self.need_bytes)} in {self.folder}, {format_size(self.free_bytes)} are free"
-
-
-def find_folders(out: str, tmp_dir: str | None) -> tuple[str | None, str]:
-    """Return the folders of what is written to ``out`` (None: it is remote) and of the temporary files."""
-    path = local_path(out)
-    folder = None if path is None else Path(path).absolute().parent
-    while folder is not None and not folder.exists():
-        folder = folder.parent
-    return None if folder is None else str(folder), tmp_dir or tempfile.gettempdir()
-
-
-def free_bytes(folder: str) -> int | None:
-    """Return what this user may still write to a folder's disk; None where the system does not say."""
-    try:
-        found = os.statvfs(folder)
-    except (OSError, AttributeError):
-        return None
-    return found.f_bavail * found.f_frsize if found.f_blocks else None
-
-
-def folder_beside(out: str) -> str | None:
-    """Return the folder of a local OUT, where there is room for it and so for temporary files; None: the system's place."""
-    path = local_path(out)
-    folder = None if path is None else Path(path).absolute().parent
-    return str(folder) if folder is not None and folder.is_dir() and os.access(folder, os.W_OK) else None
-
-
-def is_copied(out: str, tmp_dir: str | None) -> bool:
-    """Return whether what is kept with the temporary files cannot be the store's by another name: that lies elsewhere."""
-    folder, tmp = find_folders(out, tmp_dir)
-    with contextlib.suppress(OSError):
-        return folder is None or Path(folder).stat().st_dev != Path(tmp).stat().st_dev
-    return True
-
-
-def is_roomy(out: str, tmp_dir: str | None, most_bytes: int) -> bool:
-    """Return whether so much is free on the disks of a run, as far as these say what they have."""
-    free = [free_bytes(folder) for folder in find_folders(out, tmp_dir) if folder is not None]
-    return all(one is None or most_bytes <= one for one in free)
 
 
 def compare_disk(out: str, tmp_dir: str | None, need: DiskNeed, reporter: Reporter) -> None:

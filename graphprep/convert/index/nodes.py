@@ -31,7 +31,6 @@ from graphprep.model.options.convert import ConvertOptions
 from graphprep.storage.faults import display_url
 from graphprep.storage.spill.runs import Runs, SpillPool
 from graphprep.store.assign import PARTITION_METHODS, PartitionFunction, cut_sizes, order_types
-from graphprep.store.room import check_parts
 
 _BASE_HINT = "; every ID is >= 1 and the highest equals their number: --index-base 1 would count from 0"
 
@@ -83,6 +82,7 @@ def _partition_function(run: Run, rows: Rows, names: tuple[str, ...]) -> Partiti
     if options.partition_by in PARTITION_METHODS:
         return PartitionFunction(options.partition_by, options.partitions or 1, options.seed)
     from graphprep.convert.index.partition_file import find_partition_function
+    from graphprep.store.room import check_parts
 
     found = find_partition_function(run.storage, options.partition_by, names, options.partitions, 1, options.seed)
     if options.partitions is None and found.method == "file":

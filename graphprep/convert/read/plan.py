@@ -28,7 +28,6 @@ from graphprep.model.options.convert import ConvertOptions
 from graphprep.model.protocols import Decoder, ReadsConfig, Reporter, Sniffed, Sources, StatesIdType, TakesFolders
 from graphprep.storage.drivers import URL
 from graphprep.store.assign import check_partition_method
-from graphprep.store.room import check_fits, check_room
 
 if TYPE_CHECKING:
     from graphprep.convert.read.apart import FoundBlock, Reading
@@ -96,13 +95,17 @@ def plan(run: Run) -> Plan:
     documents = Need("documents", memory.working_bytes, "configs, headers and samples, before anything is decoded")
     run.ledger.begin("plan", (documents,))
     planned = plan_input(run.inputs, options, storage, run.reporter)
-    check_room(planned.sources, options, memory, (run.out, run.tmp_dir))
+    if options.partitions is not None or _are_stated(planned.sources, options):
+        from graphprep.store.room import check_room
+
+        check_room(planned.sources, options, memory, (run.out, run.tmp_dir))
     graph = planned.graph
     if graph is not None:
         flags += read_flags(graph.labels, graph.splits, graph.seeds, options.seed, graph.place, graph.base, graph.categories)
-    flags = with_owners(flags, planned.sources)
-    if flags and options.missing_node_type is None:  # else there may be one more
-        check_declared(flags, planned.sources, graph)
+    if flags:
+        flags = with_owners(flags, planned.sources)
+        if options.missing_node_type is None:  # else there may be one more
+            check_declared(flags, planned.sources, graph)
     if options.schema is None:
         return Plan(_with_dtypes(planned, category_texts(flags, planned.sources)) if flags else planned, flags)
     if options.densify:
@@ -117,9 +120,16 @@ def plan(run: Run) -> Plan:
 
 def check_stated(sources: Sources, options: ConvertOptions) -> None:
     """Refuse the numbers of nodes that take more memory than ``convert`` would have. Raises what ``check_room`` raises."""
+    from graphprep.store.room import check_room
+
     with count_memory():
         memory = plan_memory(options.run, options.block_bytes, apart=options.engine == "processes")
         check_room(sources, options, memory)
+
+
+def _are_stated(sources: Sources, options: ConvertOptions) -> bool:
+    """Return whether options or metadata state numbers of nodes."""
+    return bool(options.num_nodes) or any(node.num_nodes is not None for node in sources.node_types)
 
 
 def decoded_bytes(planned: Planned) -> int:
@@ -143,7 +153,10 @@ def plan_input(inputs: Sequence[str], options: ConvertOptions, storage: Storage,
     if options.node_data or options.edge_data or chosen.graph is not None:
         chosen = _with_data(chosen, options, storage)
     _check_format_flags(options, chosen.format, chosen.sources)
-    check_fits(chosen.sources, options)
+    if _are_stated(chosen.sources, options):
+        from graphprep.store.room import check_fits
+
+        check_fits(chosen.sources, options)
     for text in chosen.sources.messages:
         reporter.message(text)
     urls: set[str] = set()

@@ -25,7 +25,7 @@ from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import Storage, local_path
 from graphprep.storage.spill.segments import BrokenSegmentError
 from graphprep.storage.write.files import write_pieces
-from graphprep.store.room import folder_beside
+from graphprep.storage.write.places import folder_beside
 
 _PROBE = "probe"
 _CLUSTERS = {"dask": DaskCluster, "ray": RayCluster}

@@ -22,9 +22,9 @@ from graphprep.rewrite.partition.methods import load_pymetis
 from graphprep.rewrite.transform.command import transform
 from graphprep.storage.private import PrivateFolder
 from graphprep.storage.read.urls import Storage
-from graphprep.storage.write.places import refuse_overlap
+from graphprep.storage.write.places import folder_beside, refuse_overlap
 from graphprep.storage.write.publish import StoreWriter
-from graphprep.store.room import Outcome, check_outcome, folder_beside
+from graphprep.store.room import Outcome, check_outcome
 
 if TYPE_CHECKING:
     from graphprep.convert.memory.folder import InMemory

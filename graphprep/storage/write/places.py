@@ -1,7 +1,11 @@
-"""Where a run may write: nowhere in, around or over what it reads. One check for all commands, before anything is read."""
+"""Where a run may write: nowhere in, around or over what it reads. One check for all commands, before anything is read.
+
+And the folders that it writes to: what is free there, and what runs leave beside an output.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import os
@@ -137,7 +141,46 @@ def _plain(url: str) -> str:
     return posixpath.normpath(f"/{rest.lstrip('/')}").rstrip("/")
 
 
-# ---- what else lies beside an output, by name
+# ---- folders
+
+
+def find_folders(out: str, tmp_dir: str | None) -> tuple[str | None, str]:
+    """Return the folders of what is written to ``out`` (None: it is remote) and of the temporary files."""
+    path = local_path(out)
+    folder = None if path is None else Path(path).absolute().parent
+    while folder is not None and not folder.exists():
+        folder = folder.parent
+    return None if folder is None else str(folder), tmp_dir or tempfile.gettempdir()
+
+
+def free_bytes(folder: str) -> int | None:
+    """Return what this user may still write to a folder's disk; None where the system does not say."""
+    try:
+        found = os.statvfs(folder)
+    except (OSError, AttributeError):
+        return None
+    return found.f_bavail * found.f_frsize if found.f_blocks else None
+
+
+def folder_beside(out: str) -> str | None:
+    """Return the folder of a local OUT, where there is room for it and so for temporary files; None: the system's place."""
+    path = local_path(out)
+    folder = None if path is None else Path(path).absolute().parent
+    return str(folder) if folder is not None and folder.is_dir() and os.access(folder, os.W_OK) else None
+
+
+def is_copied(out: str, tmp_dir: str | None) -> bool:
+    """Return whether what is kept with the temporary files cannot be the store's by another name: that lies elsewhere."""
+    folder, tmp = find_folders(out, tmp_dir)
+    with contextlib.suppress(OSError):
+        return folder is None or Path(folder).stat().st_dev != Path(tmp).stat().st_dev
+    return True
+
+
+def is_roomy(out: str, tmp_dir: str | None, most_bytes: int) -> bool:
+    """Return whether so much is free on the disks of a run, as far as these say what they have."""
+    free = [free_bytes(folder) for folder in find_folders(out, tmp_dir) if folder is not None]
+    return all(one is None or most_bytes <= one for one in free)
 
 
 def resume_folder(out: str, tmp_dir: str | None) -> Path:
