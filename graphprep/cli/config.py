@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -24,13 +23,11 @@ PARAMETER = inspect.Parameter(
             metavar="FILE",
             rich_help_panel="Resources",
         ),
-        "later",
     ],
 )
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(NamedTuple):
     """A value that a file has for an option, and where."""
 
     value: Any

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphprep.cli import export
-from graphprep.cli.export import LastStageFlags
 from graphprep.cli.help.groups import with_groups
+from graphprep.cli.last_stage import LastStageFlags
 from graphprep.cli.options import AsJson, DryRun, ReportFlags
 from graphprep.cli.printed.summaries import note_lines, print_result, summary_json, types_lines, work_line, wrapped_text
 from graphprep.cli.printed.words import count
@@ -92,6 +91,8 @@ def convert(
     to_text = share_text if options.worker_index is not None else summary_text
     print_result(summary, lambda one: summary_json(one, exported), to_text, report_flags, as_json=as_json)
     for one in exported if not as_json else []:
+        from graphprep.cli import export
+
         print_result(one, summary_json, export.summary_text, report_flags, as_json=False)
     if failure is not None:
         raise failure

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from graphprep.cli.convert import FailIfSkipped
-from graphprep.cli.export import LastStageFlags
 from graphprep.cli.help.groups import with_groups
+from graphprep.cli.last_stage import LastStageFlags
 from graphprep.cli.options import AsJson, ReportFlags
 from graphprep.cli.tables import TableFlags
 from graphprep.model.options.convert import ConvertOptions

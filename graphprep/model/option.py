@@ -10,13 +10,13 @@ import functools
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 PLAIN = ("edges", "triples", "arrays", "mtx", "metis")  # formats without records of nodes
 TABLES = ("tables",)  # of --nodes and --edges
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Option:
     """An option: the panel of the help in which it stands, and its help.
 
@@ -51,8 +51,7 @@ OVERWRITE = Option("Store", "Replace OUT if it is a store; the old one stays unt
 MISSING_TIME = "refuse|drop|-?[0-9][0-9T:.-]*"
 
 
-@dataclass(frozen=True)
-class Declared:
+class Declared(NamedTuple):
     """A field that is an option: its type, and what is declared behind it."""
 
     name: str

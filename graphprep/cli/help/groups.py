@@ -42,7 +42,8 @@ def with_groups(
         for parameter in inspect.signature(command).parameters.values():
             group = groups.get(parameter.name)
             parameters += group.parameters(hidden) if group else [_own(parameter, hints[parameter.name], bool(later))]
-        pages = (*([config.PARAMETER] if has_config else []), *(PAGE_OPTIONS if later else ()))
+        file = config.PARAMETER.replace(annotation=Annotated[config.PARAMETER.annotation, LATER]) if later else config.PARAMETER
+        pages = (*([file] if has_config else []), *(PAGE_OPTIONS if later else ()))
 
         @functools.wraps(command)
         def spread(**given: Any) -> Any:

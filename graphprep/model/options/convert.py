@@ -63,7 +63,7 @@ def read_limit(_flag: str, texts: Sequence[str]) -> int | str:
     return int(text) if text.isascii() and text.isdigit() else text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class InputOptions:
     """How an input is read.
 
@@ -146,7 +146,7 @@ class InputOptions:
     graph: GraphConfig | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class StoreOptions:
     """What the store looks like. ``drop_self_loops``, ``dedup``, ``undirected``, ``largest_component`` come in this order."""
 
@@ -219,7 +219,7 @@ class StoreOptions:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class FaultOptions:
     """What is done with records that are wrong. ``max_errors`` is a number of records, or a share (``"5%"``)."""
 
@@ -254,7 +254,7 @@ class FaultOptions:
     missing_node_type: Annotated[str | None, _of_faults("Type of nodes that are created.", metavar="TYPE")] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class EngineOptions:
     """Who decodes."""
 

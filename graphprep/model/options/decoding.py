@@ -14,7 +14,7 @@ _of_deepgnn = partial(Option, "DeepGNN formats (edgelist, json, tsv)")
 _of_tables = partial(Option, "Tables and arrays of several types (--nodes, --edges)")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class DecoderOptions:
     """What decoders take, by their own names; None means: not given.
 

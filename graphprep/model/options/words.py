@@ -6,18 +6,14 @@ Messages are written with flags. Where a function was called from Python, its wo
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
-from typing import Literal, get_args, get_origin
+from typing import Literal, NamedTuple, get_args, get_origin
 
 from graphprep.model.errors import GraphprepError
-from graphprep.model.option import declared
-from graphprep.model.options.decoding import DECODER_OPTIONS, DecoderOptions
 
 # What is no field of options: parameters of functions in Python, and words of the command line alone.
 _NAMES = {"decoder-options": "decoder_options", "edge": "edges", "from": "from_", "to": "target", "type": "type_"}
@@ -75,20 +71,22 @@ def parameter_words(text: str, *, decoder: bool = False) -> str:
     return "".join([*done, text[at:]])
 
 
-@dataclass
-class _Words:
-    """What options are called, and which words their values are, by their flags."""
+class _Words(NamedTuple):
+    """What options are called, and which words their values are, by their flags; which of them are keys of decoders."""
 
-    names: dict[str, str] = dataclasses.field(default_factory=dict)
-    switches: dict[str, bool] = dataclasses.field(default_factory=dict)  # what they make of the field
-    choices: dict[str, str] = dataclasses.field(default_factory=lambda: {"missing": _MISSING})
+    names: dict[str, str]
+    switches: dict[str, bool]  # what they make of the field
+    choices: dict[str, str]
+    of_decoders: Collection[str]
 
 
 @functools.cache
 def _words() -> _Words:
     """Read what all commands' options declare."""
     from graphprep.model.export import ExportOptions
+    from graphprep.model.option import declared
     from graphprep.model.options.convert import ConvertOptions
+    from graphprep.model.options.decoding import DECODER_OPTIONS, DecoderOptions
     from graphprep.model.options.generate import GenerateOptions
     from graphprep.model.options.partition import PartitionOptions
     from graphprep.model.options.reorder import ReorderOptions
@@ -98,7 +96,7 @@ def _words() -> _Words:
     from graphprep.model.options.transform import TransformOptions
     from graphprep.model.run_options import RunOptions
 
-    found = _Words()
+    found = _Words({}, {}, {"missing": _MISSING}, DECODER_OPTIONS)
     kinds: tuple[type, ...] = (ConvertOptions, DecoderOptions, RunOptions, ExportOptions, PartitionOptions, ReorderOptions)
     kinds += (SampleOptions, GenerateOptions, SplitOptions, StatsOptions, TransformOptions)
     for one in (one for kind in kinds for one in declared(kind).values()):
@@ -111,7 +109,7 @@ def _words() -> _Words:
         kind = next((kind for kind in (one.kind, *get_args(one.kind)) if get_origin(kind) is Literal), None)
         if words := one.option.words or ("" if kind is None else "|".join(map(re.escape, map(str, get_args(kind))))):
             found.choices[flag] = f"{found.choices[flag]}|{words}" if flag in found.choices else words
-    found.names |= _NAMES
+    found.names.update(_NAMES)
     return found
 
 
@@ -122,7 +120,7 @@ def _parameter(text: str, match: re.Match[str], decoder: bool) -> tuple[str, int
         return "", end + 1
     words = _words()
     name = words.names.get(flag, words.names.get(flag.removeprefix("no-"), flag)).replace("-", "_")
-    shown = f"decoder_options[{name!r}]".replace("'", '"') if decoder and name in DECODER_OPTIONS else name
+    shown = f"decoder_options[{name!r}]".replace("'", '"') if decoder and name in words.of_decoders else name
     if flag in words.switches and not text.startswith(" must be", end):
         return f"{shown}={words.switches[flag]}", end
     one_of = words.choices.get(flag)
