@@ -63,7 +63,6 @@ def convert(
 
     """
     from graphprep import api
-    from graphprep.cli.printed.plan import report_json, report_text
     from graphprep.cli.progress import reporting
 
     urls = check_inputs(
@@ -72,8 +71,10 @@ def convert(
     options = with_tables(given, table_flags, decoding)
     exports = last_flags.folders(out)
     refuse_exports(options, exports)
-    targets = targets_of(exports, last_flags.to_options(options), options.edge_id_col)
+    targets = targets_of(exports, last_flags, options)
     if dry_run:
+        from graphprep.cli.printed.plan import report_json, report_text
+
         with reporting(report_flags) as reporter:
             planned = api.plan(urls, options, reporter, out=out, export=targets)
         print_result(planned, report_json, report_text, report_flags, as_json=as_json)
@@ -126,15 +127,16 @@ def refuse_skipped(num_skipped: int) -> None:
 
 
 def targets_of(
-    exports: Sequence[tuple[str, str]], options: ExportOptions, edge_id_col: Sequence[str] = ()
+    exports: Sequence[tuple[str, str]], flags: LastStageFlags, converted: ConvertOptions
 ) -> dict[str, ExportOptions]:
-    """Return the targets with their options; ``edge_id_col`` is for those that take it."""
+    """Return the targets with their options; the columns of edge IDs are for those that take them."""
     if not exports:
         return {}  # and nothing of exporters is loaded
     from graphprep.exporters.registry import find_exporter
     from graphprep.model.options.checks import option_types
 
-    own = dataclasses.replace(options, target_options={"edge_id_col": edge_id_col}) if edge_id_col else options
+    options, ids = flags.to_options(converted), converted.edge_id_col
+    own = dataclasses.replace(options, target_options={"edge_id_col": ids}) if ids else options
     return {target: own if "edge_id_col" in option_types(find_exporter(target)) else options for target, _ in exports}
 
 

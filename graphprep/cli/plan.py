@@ -51,7 +51,7 @@ def plan(
 
     urls = check_inputs(inputs, table_flags, "INPUT is needed: what is to be converted", given.graph)
     options = dataclasses.replace(with_tables(given, table_flags, decoding), overwrite=False)
-    targets = targets_of(last_flags.folders("store"), last_flags.to_options(options), options.edge_id_col)
+    targets = targets_of(last_flags.folders("store"), last_flags, options)
     with reporting(report_flags) as reporter:
         report = api.plan(urls, options, reporter, export=targets)
     print_result(report, report_json, report_text, report_flags, as_json=as_json)
