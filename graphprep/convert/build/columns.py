@@ -188,12 +188,13 @@ def read_cells(
 
 
 def node_pieces(
-    column: StoredColumn, routes: Sequence[ColumnRoute], num_rows: int, piece_bytes: int, first: int = 0
+    column: StoredColumn, routes: Sequence[ColumnRoute], num_rows: int, piece_bytes: int, writer: ColumnWriter
 ) -> Iterator[Callable[[], ColumnPiece]]:
-    """Yield tasks that make the pieces of a node column's rows from ``first`` on, in their order.
+    """Yield tasks that make the pieces of a node column that the writer lacks, in the order of rows.
 
     Values that came in it come before those that were scattered.
     """
+    first = writer.num_rows
     for route in routes:
         if route.ordered is not None and first < route.ordered.num_rows:  # at most one has row 0, and so any
             row = 0
@@ -291,9 +292,10 @@ def _joined(chunks: Iterator[tuple[NDArray[np.generic] | None, ...]]) -> tuple[I
 
 
 def edge_pieces(
-    column: StoredColumn, routes: Sequence[ColumnRoute], built: BuiltEdges, plan: BucketPlan, first: int = 0
+    column: StoredColumn, routes: Sequence[ColumnRoute], built: BuiltEdges, plan: BucketPlan, writer: ColumnWriter
 ) -> Iterator[Callable[[], ColumnPiece]]:
-    """Yield tasks that make an edge column's pieces from the ``first`` on, in edge row order."""
+    """Yield tasks that make the pieces of an edge column that the writer lacks, in edge row order."""
+    first = writer.num_pieces
     if first == len(built.tasks):
         return
     values: NDArray[Any] = np.zeros((0, 1), column.schema.dtype)  # of the first edges, in the order of edge IDs

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.convert.build.columns import (
-    ColumnPiece,
     ColumnTarget,
     ColumnWriter,
     GatheredColumn,
@@ -36,7 +35,7 @@ from graphprep.convert.decoded.rows import Decoded
 from graphprep.convert.index.node_index import NodeIndex
 from graphprep.convert.read.plan import Plan
 from graphprep.convert.run import Run
-from graphprep.edges.buckets import BucketPlan, WriteBuffer
+from graphprep.edges.buckets import WriteBuffer
 from graphprep.edges.build import (
     BuildRules,
     BuiltEdges,
@@ -253,7 +252,7 @@ class StoreBuilder:
         if kind != "identity":
             path = f"{folder}/raw_ids"
             self.parts.once(path, partial(self._write_raw_ids, nodes.number, path, kind, sizes))
-        for number, column in enumerate(self._with_slots(nodes.columns, nodes.route.columns, nodes.route.extra_slots)):
+        for number, column in enumerate(_with_slots(nodes.columns, nodes.route.columns, nodes.route.extra_slots)):
             _end_group(number)
             target = ColumnTarget(column, f"{folder}/{column.schema.path}", sizes)
             self.parts.once(target.stem, partial(self._write_node_column, nodes.route, target))
@@ -271,16 +270,8 @@ class StoreBuilder:
             copy_column(self.parts, target, source, self.run.memory.threads)
             return
 
-        pieces = partial(_pieces_of_nodes, target.column, routes, route.num_rows, self.run.memory.bucket_bytes)
+        pieces = partial(node_pieces, target.column, routes, route.num_rows, self.run.memory.bucket_bytes)
         write_column(self.parts, target, route.columns, pieces, self.run.memory.threads)
-
-    def _with_slots(
-        self, columns: tuple[StoredColumn, ...], routes: dict[ColumnKey, ColumnRoute], extra: bool
-    ) -> tuple[StoredColumn, ...]:
-        if not extra or NUM_SLOTS not in routes:
-            return columns
-        # Not a column of the schema: it lies beside weight.npy, so it is written with the path of a side role.
-        return (*columns, StoredColumn(_SideFile("num_slots", "dense", "int32"), (NUM_SLOTS,)))
 
     def _write_raw_ids(self, number: int, path: str, kind: RawIdKind, sizes: Ints) -> None:
         if kind != "string" and self.index.partition.method == "range":
@@ -320,7 +311,7 @@ class StoreBuilder:
         build_rules = BuildRules(memory.task_bytes, memory.threads)
         second = None
         if other and (route.second is None or edges.columns):
-            num_rows = self.index.num_nodes[self._owner(route, other[0])]
+            num_rows = self.index.num_nodes[_owner(route, other[0])]
             rest = self.run.pool, memory.bucket_bytes
             with_rows = bool(edges.columns)
             second = self.parts.going_on(
@@ -338,7 +329,7 @@ class StoreBuilder:
             ),
             LayoutFiles(f"{folder}/{primary}", index_dtype, id_dtype),
             self.parts,
-            np.diff(self.index.part_offsets[self._owner(route, primary)]),
+            np.diff(self.index.part_offsets[_owner(route, primary)]),
             route.primary_counts,
             build_rules,
             self.run.pool,
@@ -372,7 +363,7 @@ class StoreBuilder:
         for number, target in enumerate(columns):
             _end_group(number)
             routes = [route.columns[key] for key in target.column.keys]
-            pieces = partial(_pieces_of_edges, target.column, routes, built, route.edges.plan)
+            pieces = partial(edge_pieces, target.column, routes, built, route.edges.plan)
             write = partial(write_column, self.parts, target, route.columns, pieces, self.run.memory.threads)
             self.parts.once(target.stem, write)
             for one in routes:
@@ -384,7 +375,7 @@ class StoreBuilder:
         route = edges.route
         gathered: list[GatheredColumn] = []
         scattered: list[ColumnTarget] = []
-        columns = self._with_slots(edges.columns, route.columns, slots)
+        columns = _with_slots(edges.columns, route.columns, slots)
         beside = self.parts.going_on(f"{folder} beside", lambda: self._columns_beside(route, columns))
         for number, column in enumerate(columns):
             target = ColumnTarget(column, f"{folder}/{column.schema.path}", route.primary_counts)
@@ -426,17 +417,13 @@ class StoreBuilder:
             LayoutBuilder(edges, files.index_dtype, files.edge_id_dtype, edge_rows=files.edge_rows),
             files,
             self.parts,
-            np.diff(self.index.part_offsets[self._owner(route, self.run.options.layouts[1])]),
+            np.diff(self.index.part_offsets[_owner(route, self.run.options.layouts[1])]),
             route.second_counts,
             BuildRules(self.run.memory.task_bytes, self.run.memory.threads),
             self.run.pool,
             keep_positions=False,
         )
         edges.buckets.runs.close()
-
-    def _owner(self, route: EdgeRoute, layout: Layout) -> int:
-        """Return the number of the type whose nodes are the rows of a layout."""
-        return route.dst_type if layout == "csc" else route.src_type
 
     # Manifests and metadata
 
@@ -460,17 +447,18 @@ class StoreBuilder:
         return finish_store(self.run.writer, self.parts.entries, metadata, provenance)
 
 
-def _pieces_of_nodes(
-    column: StoredColumn, routes: Sequence[ColumnRoute], num_rows: int, bucket_bytes: int, writer: ColumnWriter
-) -> Iterator[Callable[[], ColumnPiece]]:
-    """Return the pieces that the writer does not have yet, and so for edges."""
-    return node_pieces(column, routes, num_rows, bucket_bytes, writer.num_rows)
+def _with_slots(
+    columns: tuple[StoredColumn, ...], routes: dict[ColumnKey, ColumnRoute], extra: bool
+) -> tuple[StoredColumn, ...]:
+    if not extra or NUM_SLOTS not in routes:
+        return columns
+    # Not a column of the schema: it lies beside weight.npy, so it is written with the path of a side role.
+    return (*columns, StoredColumn(_SideFile("num_slots", "dense", "int32"), (NUM_SLOTS,)))
 
 
-def _pieces_of_edges(
-    column: StoredColumn, routes: Sequence[ColumnRoute], built: BuiltEdges, plan: BucketPlan, writer: ColumnWriter
-) -> Iterator[Callable[[], ColumnPiece]]:
-    return edge_pieces(column, routes, built, plan, writer.num_pieces)
+def _owner(route: EdgeRoute, layout: Layout) -> int:
+    """Return the number of the type whose nodes are the rows of a layout."""
+    return route.dst_type if layout == "csc" else route.src_type
 
 
 def _end_group(number: int) -> None:
