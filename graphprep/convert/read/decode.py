@@ -31,8 +31,6 @@ from graphprep.convert.decoded.rows import (
     ShapeList,
 )
 from graphprep.convert.decoded.texts import UNKNOWN, KeyCollisionError, TextIndexer
-from graphprep.convert.read.ahead import num_readers, read_several
-from graphprep.convert.read.apart import ApartTask, FoundBlock, Reading, read_found
 from graphprep.convert.read.blocks import BlockDecoder, FoundRows, raw_bytes, read_table
 from graphprep.convert.read.plan import Plan, decoded_bytes, is_packed
 from graphprep.convert.run import Run
@@ -53,6 +51,7 @@ from graphprep.storage.spill.segments import Segment as StoredSegment
 from graphprep.store.columns.cells import cells_of
 
 if TYPE_CHECKING:
+    from graphprep.convert.read.apart import FoundBlock
     from graphprep.storage.read.urls import Storage
 
 
@@ -463,6 +462,8 @@ class Collector:
     def _packed_items(self, group: Sequence[tuple[int, Span]]) -> Generator[_Work]:
         """Read compressed texts, several at a time where memory and threads are enough for that."""
         settings = self.settings
+        from graphprep.convert.read.ahead import num_readers, read_several
+
         readers = min(num_readers(self.run.pool, settings.threads), len(group))
         texts = [partial(text_blocks, self.run.storage, span, settings.block_bytes, settings.limit_bytes) for _, span in group]
         counts = [0] * len(group)
@@ -474,6 +475,8 @@ class Collector:
 
     def _apart_items(self, tables: Sequence[tuple[int, Span]]) -> Generator[_Work]:
         """Let other processes read tables, each into a file of its own, and yield what they found; streams are read here."""
+        from graphprep.convert.read.apart import ApartTask, Reading, read_found
+
         settings, folder = self.settings, PrivateFolder(self.run.storage.tmp_dir)
         reading = Reading(settings.block_bytes, settings.limit_bytes, settings.max_rows)
 
