@@ -10,7 +10,7 @@ import functools
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 PLAIN = ("edges", "triples", "arrays", "mtx", "metis")  # formats without records of nodes
 TABLES = ("tables",)  # of --nodes and --edges
@@ -101,15 +101,23 @@ def read_pairs(flag: str, pairs: Sequence[str]) -> Mapping[str, str]:
 
 
 def from_json(kind: Any, value: Any) -> Any:
-    """Return a value of JSON as an annotation says."""
+    """Return a value of JSON as an annotation says; what a dataclass has no field for is passed over.
+
+    Raises TypeError or ValueError for a value of another form.
+    """
     if dataclasses.is_dataclass(kind):
         hints, names = get_type_hints(kind), [field.name for field in dataclasses.fields(kind)]
-        return kind(**{name: from_json(hints[name], one) for name, one in value.items() if name in names})  # type: ignore[operator]
+        return kind(**{name: from_json(hints[name], one) for name, one in dict(value).items() if name in names})  # type: ignore[operator]
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         kinds = [one for one in inner if one is not type(None)]
         return from_json(kinds[0], value) if value is not None and len(kinds) == 1 else value
-    if origin is tuple and isinstance(value, list):
+    if origin is tuple and isinstance(value, list | tuple):
         kinds = [inner[0]] * len(value) if inner[-1] is Ellipsis else list(inner)
         return tuple(from_json(one, item) for one, item in zip(kinds, value, strict=True))
+    wanted = (
+        origin if origin in (Mapping, tuple) else float | int if kind is float else kind if isinstance(kind, type) else object
+    )
+    if not isinstance(value, wanted) or (origin is Literal and value not in inner):
+        raise TypeError(f"expected {kind}, found {value!r}")
     return value

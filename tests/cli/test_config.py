@@ -52,6 +52,8 @@ def test_arguments_and_what_must_be_given_may_stand_in_a_file(config, tmp_path):
     graphprep.reorder(tmp_path / "store", tmp_path / "b", by="degree")
     assert stored(tmp_path / "a") == stored(tmp_path / "b")
     assert run(["reorder", str(tmp_path / "store"), str(tmp_path / "c"), "--config", config({"seed": 1})]) == 2
+    assert run(["convert", str(tmp_path / "d"), "--config", config({"inputs": KARATE, "json": True})]) == 0
+    assert stored(tmp_path / "d") == stored(tmp_path / "store")
 
 
 @pytest.mark.parametrize(
@@ -86,6 +88,9 @@ def test_a_provenance_repeats_its_run(words, tmp_path, monkeypatch):
         ("- layout", 1, "run.yaml: expected options, found ['layout']"),
         ("a: 1\na: 2", 1, "run.yaml:2"),
         ("help_all: true", 2, "no option 'help_all'"),
+        ("fail_if_skipped: perhaps", 2, "run.yaml: fail_if_skipped: --fail-if-skipped must be true or false, found 'perhaps'"),
+        ("graph: {nodes: 3}", 2, "run.yaml: graph: this is of another form than graphprep writes"),
+        ("decoder_options: 3", 2, "run.yaml: decoder_options: this is of another form"),
     ],
 )
 def test_what_is_refused(text, code, words, config, tmp_path, capsys):

@@ -54,7 +54,7 @@ def with_groups(
             given |= {name: told[name] for name in given if name in told}
             for name, group in groups.items():
                 given[name] = group.make(given, told)
-            return command(**{name: one.value if isinstance(one, config.Told) else one for name, one in given.items()})
+            return command(**{name: _own_value(name, hints[name], value) for name, value in given.items()})
 
         del spread.__wrapped__  # else its signature hides ours
         spread.__signature__ = inspect.Signature([*parameters, *pages])  # type: ignore[attr-defined]
@@ -89,7 +89,7 @@ class _Group:
     def make(self, given: dict[str, Any], told: Mapping[str, config.Told]) -> Any:
         """Take what was given for the options, and what a file tells of others; return the dataclass. Raises UsageError."""
         values = {one.name: _value(one, given.pop(one.name)) for one in self._options}
-        values |= {name: from_json(self._hints[name], told[name].value) for name in self.bare() if name in told}
+        values |= {name: _bare_value(self._hints[name], told[name]) for name in self.bare() if name in told}
         return self._kind(**values, **{name: group.make(given, told) for name, group in self._inner.items()})
 
 
@@ -147,6 +147,15 @@ def _value(one: Declared, given: Any) -> Any:
     return given
 
 
+def _own_value(name: str, hint: Any, value: Any) -> Any:
+    """Return the value of a parameter, which a file may have given. Raises UsageError."""
+    if not isinstance(value, config.Told):
+        return value
+    kind, *marks = get_args(hint)
+    option = next((one for one in marks if isinstance(one, Option)), Option("", ""))
+    return _told_value(Declared(name, kind, option, None), value)
+
+
 def _told_value(one: Declared, told: config.Told) -> Any:
     """Return the value that a file has for an option. Raises UsageError with its place."""
     from graphprep.model.errors import UsageError
@@ -157,6 +166,17 @@ def _told_value(one: Declared, told: config.Told) -> Any:
     except UsageError as error:
         error.place = error.place or told.place
         raise
+
+
+def _bare_value(kind: Any, told: config.Told) -> Any:
+    """Return the value that a file has for an option without a flag. Raises UsageError with its place."""
+    from graphprep.model.errors import UsageError
+
+    try:
+        return from_json(kind, told.value)
+    except (AttributeError, TypeError, ValueError):
+        fix = "write it as provenance.json has it"
+        raise UsageError("this is of another form than graphprep writes", place=told.place, fix=fix) from None
 
 
 def _spare_conversions(command: Any, context: Any) -> None:
