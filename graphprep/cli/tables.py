@@ -56,7 +56,7 @@ def flag_words(*groups: Any) -> list[str]:
     words: list[str] = []
     for group in groups:
         for name, one in declared(type(group)).items():
-            value, flag = getattr(group, name), one.option.flag(name)
+            value, flag = getattr(group, name), one.flag
             if value == one.default:
                 continue
             if isinstance(value, bool):

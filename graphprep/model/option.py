@@ -52,12 +52,13 @@ MISSING_TIME = "refuse|drop|-?[0-9][0-9T:.-]*"
 
 
 class Declared(NamedTuple):
-    """A field that is an option: its type, and what is declared behind it."""
+    """A field that is an option: its type, what is declared behind it, its default and its long flag."""
 
     name: str
     kind: Any
     option: Option
     default: Any
+    flag: str
 
 
 def declared(cls: Any) -> Mapping[str, Declared]:
@@ -74,14 +75,14 @@ def _declared(cls: Any) -> Mapping[str, Declared]:
         if get_origin(hint) is Annotated and option is not None:
             default = None if field.default_factory is dataclasses.MISSING else field.default_factory()
             default = default if field.default is dataclasses.MISSING else field.default
-            found[field.name] = Declared(field.name, get_args(hint)[0], option, default)
+            found[field.name] = Declared(field.name, get_args(hint)[0], option, default, option.flag(field.name))
     return found
 
 
 def flag_of(name: str, *kinds: type) -> str:
     """Return the flag of an option of one of these dataclasses; of another name what a flag would be."""
     known = next((one for kind in kinds if (one := declared(kind).get(name)) is not None), None)
-    return f"--{name.replace('_', '-')}" if known is None else known.option.flag(name)
+    return f"--{name.replace('_', '-')}" if known is None else known.flag
 
 
 def read_pairs(flag: str, pairs: Sequence[str]) -> Mapping[str, str]:

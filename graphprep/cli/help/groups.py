@@ -98,7 +98,9 @@ def _own(parameter: inspect.Parameter, hint: Any, is_later: bool) -> inspect.Par
     option = next((one for one in get_args(hint)[1:] if isinstance(one, Option)), None)
     if option is None:
         return parameter.replace(annotation=hint)
-    made = _parameter(Declared(parameter.name, get_args(hint)[0], option, parameter.default), is_later=is_later)
+    made = _parameter(
+        Declared(parameter.name, get_args(hint)[0], option, parameter.default, option.flag(parameter.name)), is_later=is_later
+    )
     return made.replace(kind=parameter.kind)
 
 
@@ -112,7 +114,7 @@ def _parameter(one: Declared, *, is_later: bool, is_hidden: bool = False) -> ins
         kind = str | None
     elif is_switch:
         kind, default = bool, False
-    flags = option.flags.split() or ([option.flag(one.name)] if is_switch else [])
+    flags = option.flags.split() or ([one.flag] if is_switch else [])
     made = typer.Option(
         *flags,
         help=option.help,
@@ -141,7 +143,7 @@ def _value(one: Declared, given: Any) -> Any:
         return tuple(given)
     if option.read is not None:
         texts = given if origin is Mapping else [] if given is None else [given]
-        return option.read(option.flag(one.name), texts) if texts else one.default
+        return option.read(one.flag, texts) if texts else one.default
     if _is_switch(one):
         return not option.flags.startswith("--no-") if given else one.default
     return given
@@ -153,7 +155,7 @@ def _own_value(name: str, hint: Any, value: Any) -> Any:
         return value
     kind, *marks = get_args(hint)
     option = next((one for one in marks if isinstance(one, Option)), Option("", ""))
-    return _told_value(Declared(name, kind, option, None), value)
+    return _told_value(Declared(name, kind, option, None, option.flag(name)), value)
 
 
 def _told_value(one: Declared, told: config.Told) -> Any:

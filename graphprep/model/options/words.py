@@ -100,7 +100,7 @@ def _words() -> _Words:
     kinds: tuple[type, ...] = (ConvertOptions, DecoderOptions, RunOptions, ExportOptions, PartitionOptions, ReorderOptions)
     kinds += (SampleOptions, GenerateOptions, SplitOptions, StatsOptions, TransformOptions)
     for one in (one for kind in kinds for one in declared(kind).values()):
-        flag = one.option.flag(one.name).removeprefix("--")
+        flag = one.flag.removeprefix("--")
         found.names[flag] = one.name
         if one.kind in (bool, bool | None):
             found.switches[flag] = not flag.startswith("no-")
