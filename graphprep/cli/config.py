@@ -83,7 +83,7 @@ def by_parameter(found: Mapping[str, Told], params: Iterable[Any], bare: Collect
     names = {word.lstrip("-").replace("-", "_"): one.name for one in own for word in (*one.opts, one.name)}
     for name, one in found.items():
         if name not in names and name not in bare:
-            fix = one_of(sorted({*names.values(), *bare}))
+            fix = one_of(sorted({*names.values(), *bare}), found=name)
             raise UsageError(f"graphprep {command} has no option {name!r}", place=one.place.rpartition(": ")[0], fix=fix)
     is_bare = {name for name, one in found.items() if name in bare and not isinstance(one.value, str)}
     return {name if name in is_bare else names.get(name, name): one for name, one in found.items()}

@@ -12,6 +12,7 @@ import importlib
 import io
 import itertools
 import os
+import re
 import shlex
 import signal
 import sys
@@ -61,6 +62,7 @@ _COMMANDS = {
 _OVER_STORES = frozenset({"info", "validate", "stats", "ids", "partition", "reorder", "transform", "split", "sample"})
 _ANSWERED_BY_PAGE = ("--help", "-h", "--version")
 _EXPECTED = {"Input should be a valid integer": "an integer", "Input should be a valid number": "a number"}
+_NO_CHOICE = re.compile(r"'([^']*)' is not one of ('.*')")  # typer's words
 _COMPLETE = "_GRAPHPREP_COMPLETE"  # variable with which the script of --install-completion asks for words
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))  # as far as there
 _AGAIN_S = 0.01
@@ -246,6 +248,10 @@ class _ErrorReport:
             fix = "write -- in front of negative numbers, behind all options"
         elif hasattr(error, "possibilities"):
             message, fix = f"no such option: {option}", near_option(option, context, fix)
+        elif choice := _NO_CHOICE.search(message):
+            from graphprep.model.errors import did_you_mean
+
+            fix = did_you_mean(choice[1], choice[2].strip("'").split("', '"), fix)
         self.say(_usage_words(error, message), fix=fix)
         return int(error.exit_code)  # type: ignore[attr-defined]
 

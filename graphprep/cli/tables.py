@@ -211,10 +211,12 @@ class _Tables:
         return values
 
     def _choice(self, flag: str, given: Sequence[str] | str, choices: tuple[str, ...], *, both: bool = False) -> dict[Any, Any]:
+        from graphprep.model.errors import one_of
+
         values = self._by_type(flag, given, nodes=both, edges=True)
         for value in values.values():
             if value not in choices:
-                raise _usage(f"{flag}: no choice named {value!r}", f"use one of {', '.join(choices)}")
+                raise _usage(f"{flag}: no choice named {value!r}", one_of(choices, found=value))
         return values
 
     def _owner(self, flag: str, name: str, *, nodes: bool, edges: bool) -> Any:
@@ -229,12 +231,9 @@ class _Tables:
         raise self._unknown(flag, name, (*(self.node_types if nodes else ()), *(self.edge_types if edges else ())))
 
     def _unknown(self, flag: str, name: str, known: Iterable[Any]) -> UsageError:
-        import difflib
+        from graphprep.model.errors import one_of
 
-        names = [_owner_text(one) for one in known]
-        near = difflib.get_close_matches(name, names, 1)
-        fix = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(names)}"
-        return _usage(f"{flag}: no table is of type {name!r}", fix)
+        return _usage(f"{flag}: no table is of type {name!r}", one_of(map(_owner_text, known), found=name))
 
     def _owned(self, text: str) -> tuple[Any, str]:
         """Read ``[TYPE:]NAME``: a type in front counts where there is one of that name."""

@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.metadata import EXPORT_FORMAT, MANIFEST_NAME, METADATA_NAME, RECORD_NAME, STORE_FORMAT, part_name
 from graphprep.model.option import flag_of
 from graphprep.model.options.checks import coerce_option, option_types
@@ -90,7 +90,7 @@ def load_class(path: str) -> type:
     found = getattr(module, class_name, None)
     if not isinstance(found, type):
         classes = sorted(name for name, item in vars(module).items() if isinstance(item, type) and hasattr(item, "decode"))
-        hint = f"use one of {', '.join(classes)}" if classes else "name a class with a method decode"
+        hint = one_of(classes, found=class_name) if classes else "name a class with a method decode"
         raise UsageError(f"--decoder {path}: module {module.__name__!r} has no class {class_name!r}", fix=hint)
     return found
 
@@ -183,8 +183,8 @@ def _unknown_option(name: str, option: str, fields: Mapping[str, Any]) -> UsageE
         else:
             fix = "leave it out" if name == _TABLES else f"leave it out, or choose --format {owners[0]}"
         return UsageError(f"{flag_of(option, DecoderOptions)} belongs to {listed}, not to {name}", fix=fix)
-    known = ", ".join(fields) or "none at all"
-    return UsageError(f"decoder {name!r} has no option {option!r}", fix=f"its options are: {known}")
+    fix = one_of(fields, "its options are:", found=option)
+    return UsageError(f"decoder {name!r} has no option {option!r}", fix=fix)
 
 
 _HEAD_BYTES = 256 << 10  # holds the first line of most nodes with many edges

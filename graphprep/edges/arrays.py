@@ -21,7 +21,7 @@ from graphprep.edges.array_rows import (
 from graphprep.edges.device.find import compute_there, find_kernels
 from graphprep.engine.ledger import scratch_array
 from graphprep.kernels.edges import Kernels, Relabeling, Rows, as_input
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, UsageError, did_you_mean
 from graphprep.model.schema import Layout
 
 DegreeKind = Literal["degree", "in-degree", "out-degree"]
@@ -233,7 +233,10 @@ def check_layout(layout: Layout) -> Layout:
 
 def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
-        raise UsageError(f"{name} must be one of {', '.join(known)}, found {value!r}", fix=f"pass {name}={known[0]!r}")
+        raise UsageError(
+            f"{name} must be one of {', '.join(known)}, found {value!r}",
+            fix=did_you_mean(value, known, f"pass {name}={known[0]!r}"),
+        )
 
 
 def _checked(kernels: Kernels, adjacency: Adjacency, threads: int) -> tuple[Ints, Ints, Ints]:

@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast, get_origin
 
 from graphprep.exporters.exporter import Exporter
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import UsageError, one_of
 from graphprep.model.export import TargetInfo, TargetOption
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.options.checks import coerce_option, describe_values, option_meanings, option_types
@@ -72,8 +72,8 @@ def make_exporter(name: str, options: Mapping[str, object]) -> Exporter:
         if value is None:
             continue
         if key not in fields:
-            known = ", ".join(fields) or "none at all"
-            raise UsageError(f"target {name!r} has no option {option!r}", fix=f"its options are: {known}")
+            fix = one_of(fields, "its options are:", found=key)
+            raise UsageError(f"target {name!r} has no option {option!r}", fix=fix)
         is_list = isinstance(value, str) and get_origin(fields[key]) in (tuple, list)
         items = [item for item in str(value).split(",") if item] if is_list else value
         given[key] = coerce_option(f"{name}: option {key}", items, fields[key])

@@ -15,7 +15,7 @@ from graphprep.generate.files import NPY_NAMES, Advance, Pieces, edge_parquet, e
 from graphprep.generate.folders import Counts, deepgnn_text, write_chunked, write_tables
 from graphprep.generate.hetero import NODE_TYPES, HeteroGraph
 from graphprep.kernels.edges import Kernels
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import UsageError, one_of
 from graphprep.model.option import flag_of
 from graphprep.model.options.generate import (
     DEFAULTS,
@@ -76,7 +76,7 @@ def _check_kind(kind: str) -> GraphKind:
     for known in KINDS:
         if kind == known:
             return known
-    raise UsageError(f"there is no kind of graph named {kind!r}", fix=f"use one of {', '.join(KINDS)}")
+    raise UsageError(f"there is no kind of graph named {kind!r}", fix=one_of(KINDS, found=kind))
 
 
 def _make_graph(kind: str, options: GenerateOptions) -> tuple[EdgeGraph | HeteroGraph, dict[str, Any]]:
@@ -107,7 +107,7 @@ def _choose_format(kind: GraphKind, out: str, options: GenerateOptions) -> Gener
     if options.format not in formats:
         known = options.format in get_args(GenerateFormat)
         what = f"{kind} is not written as {options.format}" if known else f"there is no format named {options.format!r}"
-        raise UsageError(what, fix=f"use one of {', '.join(formats)}")
+        raise UsageError(what, fix=one_of(formats, found="" if known else options.format))
     return options.format
 
 

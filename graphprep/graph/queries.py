@@ -150,7 +150,7 @@ class GraphQueries(Showable):
                 self._coo[edge] = self.edges(self.edge_types[edge], "ids" if has_ids else "rows")
             return self._coo[edge]
         if layout not in ("csc", "csr"):
-            raise UsageError(f"there is no layout {layout!r}", fix="use one of coo, csc, csr")
+            raise UsageError(f"there is no layout {layout!r}", fix=one_of(("coo", "csc", "csr"), found=layout))
         rows = self._rows_of(edge, layout, with_ids=True)
         if partition is None:
             return rows.join()
@@ -393,7 +393,7 @@ class GraphQueries(Showable):
             return _only(names, "edge type")
         same = self._with_relation(edge_type)
         if len(same) > 1:
-            raise DataError(f"{edge_type!r} is several edge types", fix=f"use one of {', '.join(names[i] for i in same)}")
+            raise DataError(f"{edge_type!r} is several edge types", fix=one_of(names[i] for i in same))
         return same[0] if same else self._edges.types.id(edge_type)
 
     def _with_relation(self, name: object) -> list[int]:
@@ -407,7 +407,7 @@ class GraphQueries(Showable):
             number = self.node_types.index(type_)
             return node_folder(type_), self.metadata.node_schemas[number].columns
         if isinstance(type_, str) and ":" not in type_ and not self._with_relation(type_):
-            raise DataError(f"unknown type {type_!r}", fix=one_of([*self.node_types, *self._edges.types.names]))
+            raise DataError(f"unknown type {type_!r}", fix=one_of([*self.node_types, *self._edges.types.names], found=type_))
         edge = self._edge_number(type_)
         return edge_folder(self.edge_types[edge]), self.metadata.edge_schemas[edge].columns
 
@@ -589,7 +589,7 @@ def check_order(order: object) -> EdgeOrder:
     for known in _ORDERS:
         if order == known or (isinstance(order, str) and _DGL_ORDERS.get(order) == known):
             return known
-    raise UsageError(f"there is no order {order!r}", fix=f"use one of {', '.join(_ORDERS)}")
+    raise UsageError(f"there is no order {order!r}", fix=one_of(_ORDERS, found=order))
 
 
 def _ordered(column: Any, positions: NDArray[Any] | None) -> Any:
@@ -625,4 +625,4 @@ def _find_column(columns: tuple[ColumnSchema, ...], name: str, type_: object) ->
     for column in columns:
         if column.name == name:
             return column
-    raise DataError(f"{type_!r} has no column {name!r}", fix=one_of(column.name for column in columns))
+    raise DataError(f"{type_!r} has no column {name!r}", fix=one_of((one.name for one in columns), found=name))

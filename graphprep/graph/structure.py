@@ -49,7 +49,7 @@ class Subgraph(Showable):
         """Return the rows of an edge type; ``edge_ids`` there are positions in its ``edges``."""
         names = [name for name in self.edges if edge_type in (None, name)]
         if len(names) != 1:
-            fix = one_of(map(edge_type_text, self.edges))
+            fix = one_of(map(edge_type_text, self.edges), found=edge_type_text(edge_type) if edge_type else "")
             raise DataError(f"unknown edge type {edge_type!r}" if edge_type else "there are several edge types", fix=fix)
         some, (src_type, _, dst_type) = self.edges[names[0]], names[0]
         return build_adjacency(some.src, some.dst, (self.node_ids[src_type].size, self.node_ids[dst_type].size), layout)
@@ -218,7 +218,7 @@ class GraphStructure(GraphQueries):
 def _keeps(other_types: OtherTypes) -> bool:
     """Return whether subgraphs keep what is of a type that is not named. Raises UsageError."""
     if other_types not in get_args(OtherTypes):
-        raise UsageError(f"other_types: {other_types!r} means nothing", fix=one_of(get_args(OtherTypes)))
+        raise UsageError(f"other_types: {other_types!r} means nothing", fix=one_of(get_args(OtherTypes), found=other_types))
     return other_types == "keep"
 
 

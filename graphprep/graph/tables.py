@@ -27,12 +27,12 @@ def to_arrow(
     import pyarrow as pa
 
     if ids not in ("raw", "typed"):
-        raise UsageError(f"there are no ids {ids!r}", fix="use one of raw, typed")
+        raise UsageError(f"there are no ids {ids!r}", fix=one_of(("raw", "typed"), found=ids))
     schemas = {column.name: column for column in graph.columns(type_)}
     names = list(schemas) if columns is None else [columns] if isinstance(columns, str) else list(columns)
     for name in names:
         if name not in schemas:
-            raise DataError(f"{type_!r} has no column {name!r}", fix=one_of(schemas))
+            raise DataError(f"{type_!r} has no column {name!r}", fix=one_of(schemas, found=name))
     is_node = isinstance(type_, str) and type_ in graph.node_types
     own = _node_keys(graph, str(type_), ids) if is_node else _edge_keys(graph, type_, "ids" if order is None else order, ids)
     order = "ids" if order is None and not is_node else order

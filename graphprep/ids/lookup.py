@@ -111,7 +111,7 @@ class IdLookup:
     def _find_type(self, name: str | None) -> int | None:
         names, word = self.type_names, "edge type" if self.edges else "node type"
         if name is not None:
-            fix = one_of(names)
+            fix = one_of(names, found=name)
             text = _edge_type_text(name, fix) if self.edges else name
             if text not in names:
                 raise UsageError(f"unknown {word} {name!r}", fix=fix)
@@ -119,7 +119,7 @@ class IdLookup:
         if len(names) == 1:
             return 0
         if self.from_ not in ("homo", "part"):
-            raise UsageError(f"{self.from_} IDs do not tell their type", fix=f"add --type, one of {', '.join(names)}")
+            raise UsageError(f"{self.from_} IDs do not tell their type", fix=one_of(names, "add --type, one of"))
         return None
 
     def _check_stored(self) -> None:
@@ -375,7 +375,7 @@ def _space(name: str, flag: str, *, edges: bool) -> str:
     chosen = _EDGE_NAMES.get(name, name) if edges else name
     if chosen not in spaces:
         of = "edges" if edges else "nodes"
-        raise UsageError(f"{flag} {name!r} is no ID space of {of}", fix=f"use one of {', '.join(spaces)}")
+        raise UsageError(f"{flag} {name!r} is no ID space of {of}", fix=one_of(spaces, found=name))
     return chosen
 
 

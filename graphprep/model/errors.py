@@ -11,6 +11,8 @@ EXIT_DATA = 1
 EXIT_USAGE = 2
 EXIT_STORAGE = 3
 EXIT_MEMORY = 4
+_MOST_NAMES, _FIRST_NAMES = 20, 12  # in a list of choices: a longer one is cut
+_ALIKE = 0.6  # of difflib's ratio
 
 
 class GraphprepError(Exception):
@@ -42,10 +44,34 @@ def error_text(message: str, place: str = "", fix: str = "", items: Iterable[str
     return "\n".join(map(shown, [head, *(f"  {item}" for item in items), *([f"  fix: {fix}"] if fix else [])]))
 
 
-def one_of(names: Iterable[str], verb: str = "use one of") -> str:
-    """Return the fix for a name that is not there: ``use one of a, b``."""
-    listed = ", ".join(names)
-    return f"{verb} {listed}" if listed else "leave it out: there is none to name"
+def one_of(names: Iterable[str], verb: str = "use one of", *, found: object = "") -> str:
+    """Return the fix for a name that is not there: ``use one of a, b``; with ``found`` it begins with those like it."""
+    every = list(names)
+    near = _alike(found, every) if found else []
+    if len(every) == 1 and near:
+        return f"did you mean {near[0]!r}?"
+    listed = every
+    if len(every) > _MOST_NAMES:
+        first = [*near, *(name for name in every if name not in near)][:_FIRST_NAMES]
+        listed = [*first, f"... and {len(every) - len(first)} more"]
+    known = f"{verb} {', '.join(listed)}" if every else "leave it out: there is none to name"
+    return f"did you mean {near[0]!r}? {known}" if near else known
+
+
+def did_you_mean(found: object, names: Iterable[str], otherwise: str = "") -> str:
+    """Return the fix for a name that is like another: ``did you mean 'pyg'?``."""
+    near = _alike(found, list(names))
+    return f"did you mean {near[0]!r}?" if near else otherwise
+
+
+def _alike(found: object, names: list[str]) -> list[str]:
+    """Return the names that are like what was found, in capitals or not; also by a part, as an edge type's relation."""
+    from difflib import get_close_matches
+
+    whole = {name.lower(): name for name in reversed(names)}
+    parts = {part.lower(): name for name in reversed(names) for part in name.replace("[", ":").split(":")}
+    near = get_close_matches(str(found).lower(), parts | whole, 3, _ALIKE)
+    return list(dict.fromkeys((parts | whole)[one] for one in near))
 
 
 def _rebuild(cls: type[GraphprepError], state: dict[str, object], args: tuple[object, ...]) -> GraphprepError:

@@ -106,7 +106,7 @@ class TypeNames:
             return int(name)
         text = self._text(name)
         if text not in self._numbers:
-            raise UnknownIdError(f"unknown {self.word} {text!r}", fix=one_of(self.names))
+            raise UnknownIdError(f"unknown {self.word} {text!r}", fix=one_of(self.names, found=text))
         return self._numbers[text]
 
     @cached_property

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple, cast
 
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import UsageError, one_of
 
 
 class Plugins(NamedTuple):
@@ -39,8 +39,8 @@ class Plugins(NamedTuple):
         if name in self.built_in:
             places.setdefault(self.built_in[name], EntryPoint(name, self.built_in[name], self.group))
         if not places:
-            known = ", ".join(self.names(points))
-            fix = f"use one of {known}, or install a package that registers it under {self.group!r}"
+            known = one_of(self.names(points), found=name)
+            fix = f"{known}, or install a package that registers it under {self.group!r}"
             raise UsageError(f"no {self.word} named {name!r}", fix=fix)
         if len(places) > 1:
             raise UsageError(f"several {self.word}s are named {name!r}: {', '.join(sorted(places))}", fix=self.choose)

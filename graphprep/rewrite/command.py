@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from graphprep.edges.moves import Workspace
 from graphprep.engine.ledger import MemoryPlan
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import UsageError, one_of
 from graphprep.model.metadata import METADATA_NAME, GraphMetadata
 from graphprep.model.options.reorder import ReorderOptions, ReorderSummary, parse_order
 from graphprep.model.protocols import Reporter
@@ -95,7 +95,7 @@ def _order_rules(metadata: GraphMetadata, options: ReorderOptions, run: StoreRun
     names = [edge_type_text(edge_type) for edge_type in metadata.edge_types]
     for name in options.edge_types:
         if name not in names:
-            fix = f"use one of {', '.join(names) or '(there is none)'}"
+            fix = one_of(names, found=name)
             raise UsageError(f"unknown edge type {name!r}", place="--edge-type", fix=fix)
     counted = tuple(number for number, name in enumerate(names) if not options.edge_types or name in options.edge_types)
     files: Mapping[str, ArrayReader] = {}

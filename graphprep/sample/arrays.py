@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import UsageError, one_of
 from graphprep.model.schema import EdgeType
 
 Ints = NDArray[np.int64]
@@ -84,7 +84,7 @@ class FlowArrays:
                 f"{len(layers)} layers and {len(blocks)} blocks", fix="give a block between each layer and the next"
             )
         if direction not in ("in", "out"):
-            raise UsageError(f"there is no direction {direction!r} by hand", fix="use one of in, out")
+            raise UsageError(f"there is no direction {direction!r} by hand", fix=one_of(("in", "out"), found=direction))
         node_types = tuple(layers[0])
         if any(tuple(layer) != node_types for layer in layers) or any(
             end not in node_types for one in edge_types for end in one[::2]

@@ -154,7 +154,7 @@ def _steps(metadata: GraphMetadata, metapath: tuple[str, ...]) -> tuple[BlockTyp
     steps = []
     for text in texts or names:
         if text.removeprefix("~") not in names:
-            raise UsageError(f"--metapath: there is no edge type {text.removeprefix('~')!r}", fix=one_of(names))
+            raise UsageError(f"--metapath: there is no edge type {text.removeprefix('~')!r}", fix=one_of(names, found=text))
         number, along = names.index(text.removeprefix("~")), not text.startswith("~")
         steps.append(next(one for one in known if one.number == number and one.is_reversed == along))
     for at, one in enumerate(steps):
@@ -241,7 +241,7 @@ def _fanouts(metadata: GraphMetadata, options: SampleOptions) -> tuple[tuple[int
     names = list(map(edge_type_text, metadata.edge_types))
     for name in own:
         if name not in names:
-            raise UsageError(f"--fanouts: there is no edge type {name!r}", fix=one_of(names))
+            raise UsageError(f"--fanouts: there is no edge type {name!r}", fix=one_of(names, found=name))
     if not any(number for one in (every or (), *own.values()) for number in one):
         raise UsageError("--fanouts are all 0: nothing is drawn", fix="draw 1 neighbour or more in some hop")
     num_hops = len(every if every is not None else next(iter(own.values())))
@@ -259,7 +259,7 @@ def _drawn_by(metadata: GraphMetadata, name: str | None, flag: str) -> tuple[Col
     if name is not None and not any(found):
         names = {one.name: None for schema in metadata.edge_schemas for one in schema.columns}
         raise UsageError(
-            f"{flag}: no edge type has a column {name!r}", fix=one_of(names) if names else "convert with the column"
+            f"{flag}: no edge type has a column {name!r}", fix=one_of(names, found=name) if names else "convert with the column"
         )
     return tuple(found)
 
@@ -291,7 +291,9 @@ def _copied(metadata: GraphMetadata, options: SampleOptions, numbers: tuple[int,
                 mine = [(one, name)]
         if not mine:
             known = [f"{one.name}:{column.name}" for one in owners for column in one.columns]
-            raise UsageError(f"--copy-column: there is no column {text!r}", fix=one_of(known) if known else "leave it out")
+            raise UsageError(
+                f"--copy-column: there is no column {text!r}", fix=one_of(known, found=text) if known else "leave it out"
+            )
         for owner, name in mine:
             column = owner.any_column(name)
             if column.kind != "dense":

@@ -167,7 +167,10 @@ def _split(word: str, metadata: GraphMetadata) -> tuple[str | None, str]:
     if found[0] is None and len(metadata.node_types) > 1:
         is_name = equals and "/" not in head
         words = f"there is no node type {head!r}" if is_name else "there are several node types"
-        raise UsageError(words, fix=one_of(metadata.node_types, "write --seeds TYPE=FILE, where TYPE is one of"))
+        raise UsageError(
+            words,
+            fix=one_of(metadata.node_types, "write --seeds TYPE=FILE, where TYPE is one of", found=head if is_name else ""),
+        )
     return found
 
 

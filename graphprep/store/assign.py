@@ -14,7 +14,7 @@ from graphprep.kernels.cpu.ids.hash import hash_ints, permute_range
 from graphprep.kernels.cpu.ids.intervals import count_intervals, find_intervals
 from graphprep.kernels.cpu.text.search import find_texts
 from graphprep.kernels.cpu.text.texts import hash_texts, sort_texts, take_texts
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.plugins import import_named
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def check_partition_method(given: str, storage: Storage, option: str = "--partit
     elif given not in known and not storage.exists(given) and not storage.is_dir(given):
         raise UsageError(
             f"{option} {given!r} is neither a method nor a file",
-            fix=f"use one of {', '.join(known)}, or name an existing file or folder",
+            fix=f"{one_of(known, found=given)}, or name an existing file or folder",
         )
 
 

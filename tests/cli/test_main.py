@@ -117,7 +117,9 @@ def test_help_for_tables_has_what_tables_take(capsys):
 
 def test_help_for_no_format_names_them(capsys):
     assert run(["convert", "--help-for", "tvs"]) == 2
-    assert capsys.readouterr().err.startswith("error: no decoder named 'tvs'\n  fix: use one of edgelist, json, tsv, ")
+    assert capsys.readouterr().err.startswith(
+        "error: no decoder named 'tvs'\n  fix: did you mean 'tsv'? use one of edgelist, json, tsv, "
+    )
 
 
 @pytest.mark.parametrize("command", COMMANDS)

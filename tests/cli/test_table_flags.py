@@ -168,7 +168,7 @@ def test_flags_of_other_formats_are_left_to_be_refused(asked):
                                  "  fix: write an edge type with --edges; a ':' inside a name is %3A\n"),
         (["--nodes", "user=f", "--id-col", "usr=k"], "--id-col: no table is of type 'usr'\n  fix: did you mean 'user'?\n"),
         (["--nodes", "user=f", "--id-col", "x=k"], "--id-col: no table is of type 'x'\n  fix: use one of user\n"),
-        (["--edges", "a:r:b=f", "--src-col", "a=k"], "--src-col: no table is of type 'a'\n  fix: use one of a:r:b\n"),
+        (["--edges", "a:r:b=f", "--src-col", "a=k"], "--src-col: no table is of type 'a'\n  fix: did you mean 'a:r:b'?\n"),
         (["--nodes", "user=f", "--id-col", "k", "--id-col", "l"], "--id-col is given twice\n  fix: give it once\n"),
         (["--nodes", "u=f", "--id-col", "u=k", "--id-col", "u=l"], "--id-col is given twice for 'u'\n  fix: give it once\n"),
         (["--nodes", "u=f", "--id-type", "number"], "--id-type: no choice named 'number'\n"

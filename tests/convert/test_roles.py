@@ -172,13 +172,13 @@ def test_seeds_may_be_paths_with_an_equals_sign():
             ["usr:y"],
             [],
             [],
-            f"--label usr:y: there is no node type 'usr'\n  fix: use one of user, item; or {COLUMNS}",
+            f"--label usr:y: there is no node type 'usr'\n  fix: did you mean 'user'? use one of user, item; or {COLUMNS}",
         ),
         (
             [],
             [],
             ["usr=ids.txt"],
-            "--seeds usr=ids.txt: there is no node type 'usr'\n  fix: use one of user, item; or write FILE or TYPE=FILE",
+            "--seeds usr=ids.txt: there is no node type 'usr'\n  fix: did you mean 'user'? use one of user, item; or write FILE or TYPE=FILE",
         ),
         (
             ["user:y"],

@@ -71,7 +71,7 @@ FIX_PAIRS = "\n  fix: give every line a source and a destination, or set format.
         ({"edges": {}}, "metadata.json: edges: no files of edge type 'user:buys:item'"),
         (
             {"edges": {**edges_of(CSV, "buys.csv"), "user:sells:item": {"format": CSV, "data": []}}},
-            "metadata.json: edges: unknown edge type 'user:sells:item'\n  fix: use one of user:buys:item",
+            "metadata.json: edges: unknown edge type 'user:sells:item'\n  fix: did you mean 'user:buys:item'?",
         ),
         (
             {"edges": {**edges_of(CSV, "buys.csv"), "sells": {"format": CSV, "data": []}}},
@@ -99,7 +99,7 @@ FIX_PAIRS = "\n  fix: give every line a source and a destination, or set format.
         ),
         (
             {"edge_data": {"user:sells:item": {}}},
-            "metadata.json: edge_data: unknown edge type 'user:sells:item'\n  fix: use one of user:buys:item",
+            "metadata.json: edge_data: unknown edge type 'user:sells:item'\n  fix: did you mean 'user:buys:item'?",
         ),
     ],
 )

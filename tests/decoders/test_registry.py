@@ -120,7 +120,7 @@ def test_a_strangers_decoder_is_found(registered, monkeypatch):
 def test_unknown_name(registered):
     registered("mine", "strange:Mine")
     assert message(find_decoder, "tvs") == (
-        "no decoder named 'tvs'\n  fix: use one of " + ", ".join(OURS) + ", mine, "
+        "no decoder named 'tvs'\n  fix: did you mean 'tsv'? use one of " + ", ".join(OURS) + ", mine, "
         "or install a package that registers it under 'graphprep.decoders'"
     )
 
@@ -170,7 +170,7 @@ def test_load_class_from_the_current_folder(tmp_path, monkeypatch):
         (
             "graphprep.decoders.deepgnn.json_lines:decode",
             "--decoder graphprep.decoders.deepgnn.json_lines:decode: module 'graphprep.decoders.deepgnn.json_lines' has no class 'decode'\n"
-            "  fix: use one of JsonDecoder",
+            "  fix: did you mean 'JsonDecoder'?",
         ),
         ("math:pi", "--decoder math:pi: module 'math' has no class 'pi'\n  fix: name a class with a method decode"),
     ],
@@ -204,7 +204,11 @@ def test_options_are_turned_into_what_fields_say(options, expected):
         (Mine, {"size": True}, "--size must be an integer, found True\n  fix: correct the value"),
         (Mine, {"ratio": "much"}, "--ratio must be a number, found 'much'\n  fix: correct the value"),
         (Mine, {"loud": "maybe"}, "--loud must be true or false, found 'maybe'\n  fix: correct the value"),
-        (Mine, {"sise": 1}, "decoder 'mine' has no option 'sise'\n  fix: its options are: size, ratio, loud, tags"),
+        (
+            Mine,
+            {"sise": 1},
+            "decoder 'mine' has no option 'sise'\n  fix: did you mean 'size'? its options are: size, ratio, loud, tags",
+        ),
         (
             JsonDecoder,
             {"temporal": True},
@@ -224,7 +228,7 @@ def test_options_are_turned_into_what_fields_say(options, expected):
         (
             JsonDecoder,
             {"weight_dtype": "float16"},
-            "--weight-dtype must be one of float32, float64, found 'float16'\n  fix: use one of them",
+            "--weight-dtype must be one of float32, float64, found 'float16'\n  fix: did you mean 'float64'?",
         ),
     ],
 )

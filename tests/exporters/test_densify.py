@@ -176,7 +176,12 @@ def test_convert_refuses_what_it_cannot_make_dense(tmp_path):
     ("names", "error", "message", "fix"),
     [
         (["x"], UsageError, "densify: there is no sparse column 'x'", "use one of feat_0, feat_1"),
-        (["feat_2"], UsageError, "densify: there is no sparse column 'feat_2'", "use one of feat_0, feat_1"),
+        (
+            ["feat_2"],
+            UsageError,
+            "densify: there is no sparse column 'feat_2'",
+            "did you mean 'feat_1'? use one of feat_0, feat_1",
+        ),
         (
             ["feat_1"],
             UsageError,

@@ -129,8 +129,8 @@ def test_numbers_are_not_copied(tmp_path):
 @pytest.mark.parametrize(("kind", "ask", "message"), [
     (DataError, lambda g: g.to_arrow("user", ["age"]),
      "'user' has no column 'age'\n  fix: use one of weight, feat_0, feat_1, feat_2, feat_3, feat_4, label"),
-    (UsageError, lambda g: g.to_pandas("user", ids="Raw"), "there are no ids 'Raw'\n  fix: use one of raw, typed"),
-    (UsageError, lambda g: g.to_arrow("buys", order="id"), "there is no order 'id'\n  fix: use one of ids, rows, srcdst"),
+    (UsageError, lambda g: g.to_pandas("user", ids="Raw"), "there are no ids 'Raw'\n  fix: did you mean 'raw'? use one of raw, typed"),
+    (UsageError, lambda g: g.to_arrow("buys", order="id"), "there is no order 'id'\n  fix: did you mean 'ids'? use one of ids, rows, srcdst"),
     (UsageError, lambda g: g.to_arrow("user", order="ids"), "order belongs to edges: columns of 'user' lie by node\n  fix: leave out order"),
 ])  # fmt: skip
 def test_what_is_wrong_is_told(graph, kind, ask, message):

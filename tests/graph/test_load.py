@@ -351,7 +351,8 @@ def test_orders_have_the_names_of_dgl_too(graph, order, ours):
 
 @pytest.mark.parametrize("order", ["id", "EID", "SRCDST", None, 1])
 def test_an_order_that_there_is_not_is_refused(graph, order):
-    message = f"there is no order {order!r}\n  fix: use one of ids, rows, srcdst"
+    near = {"id": "ids", "EID": "ids", "SRCDST": "srcdst"}.get(order)
+    message = f"there is no order {order!r}\n  fix: {f'did you mean {near!r}? ' if near else ''}use one of ids, rows, srcdst"
     asks = [lambda: graph.edges("buys", order=order)]
     asks += [] if order is None else [lambda: graph.column("buys", "weight", order=order)]
     for ask in asks:
@@ -469,7 +470,7 @@ def test_scalars_in_scalars_out(graph):
         (
             DataError,
             lambda g: g.adjacency("user:sells:item"),
-            "unknown edge type 'user:sells:item'\n  fix: use one of user:buys:item, user:likes:user",
+            "unknown edge type 'user:sells:item'\n  fix: did you mean 'user:buys:item'? use one of user:buys:item, user:likes:user",
         ),
         (
             UsageError,

@@ -133,7 +133,7 @@ def test_edges_of_the_tiny_store(shop):
         (
             {"from_": "rau", "to": "typed"},
             "--from 'rau' is no ID space of nodes",
-            "use one of raw, typed, homo, part, local, previous",
+            "did you mean 'raw'? use one of raw, typed, homo, part, local, previous",
         ),
         (
             {"from_": "id", "to": "nothing", "edges": True},
@@ -141,11 +141,15 @@ def test_edges_of_the_tiny_store(shop):
             "use one of id, row, homo, part, local",
         ),
         ({"from_": "raw", "to": "homo"}, "raw IDs do not tell their type", "add --type, one of user, item"),
-        ({"from_": "raw", "to": "homo", "type_": "usr"}, "unknown node type 'usr'", "use one of user, item"),
+        (
+            {"from_": "raw", "to": "homo", "type_": "usr"},
+            "unknown node type 'usr'",
+            "did you mean 'user'? use one of user, item",
+        ),
         (
             {"from_": "id", "to": "row", "edges": True, "type_": "buys"},
             "--type: expected 'source:relation:destination', found 'buys'",
-            "use one of user:buys:item, user:likes:user",
+            "did you mean 'user:buys:item'? use one of user:buys:item, user:likes:user",
         ),
     ],
 )

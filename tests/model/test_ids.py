@@ -190,7 +190,10 @@ def test_last_ids_of_large_graphs():
         (lambda c: c.nid_het2hom("shop", 0), "unknown node type 'shop'\n  fix: use one of user, nobody, item"),
         (lambda c: c.ntype2id(3), "node type id 3 is out of range: valid ids are in [0, 3)"),
         (lambda c: c.id2ntype(-1), "node type id -1 is out of range: valid ids are in [0, 3)"),
-        (lambda c: c.etype2id("buys"), "unknown edge type 'buys'\n  fix: use one of user:buys:item, user:a%3Ab:user"),
+        (
+            lambda c: c.etype2id("buys"),
+            "unknown edge type 'buys'\n  fix: did you mean 'user:buys:item'? use one of user:buys:item, user:a%3Ab:user",
+        ),
     ],
 )
 def test_what_is_out_of_range_is_named(call, message):

@@ -47,7 +47,7 @@ WRONG = [
     ({"ids": "foo"}, "ids must be one of auto, dense, sparse, found 'foo'\n  fix: use one of them"),
     ({"on_error": "ignore"}, "on_error must be one of stop, skip, found 'ignore'\n  fix: use one of them"),
     ({"on_missing_node": None}, "on_missing_node must be one of error, create, drop, found None\n  fix: use one of them"),
-    ({"index_dtype": "int16"}, "index_dtype must be one of auto, int32, int64, found 'int16'\n  fix: use one of them"),
+    ({"index_dtype": "int16"}, "index_dtype must be one of auto, int32, int64, found 'int16'\n  fix: did you mean 'int64'?"),
     ({"weight_dtype": np.float32}, "weight_dtype must be one of float32, float64, found <class 'numpy.float32'>\n  fix: use"),
     ({"threads": -3}, "threads must be 0 or more, found -3\n  fix: use 0 for one thread a core"),
     ({"run": RunOptions(threads=-3)}, "threads must be 0 or more, found -3\n  fix: use 0 for one thread a core"),

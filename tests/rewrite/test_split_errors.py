@@ -77,7 +77,7 @@ REFUSED = [
         "1/1",
         {"of": ["users"]},
         "--of: there is no type 'users'",
-        f"use one of nodes, edges, user, item, {FOLLOWS}, {BUYS}, {SOLD}",
+        f"did you mean 'user'? use one of nodes, edges, user, item, {FOLLOWS}, {BUYS}, {SOLD}",
     ),
     (
         "1/1",

@@ -59,7 +59,7 @@ def refused(capsys, *args):
         ),
         (
             ["--seeds", "s", "--fanouts", "user:sells:item=5,2"],
-            "error: --fanouts: there is no edge type 'user:sells:item'\n  fix: use one of user:buys:item\n",
+            "error: --fanouts: there is no edge type 'user:sells:item'\n  fix: did you mean 'user:buys:item'?\n",
         ),
         *(
             (
@@ -74,7 +74,7 @@ def refused(capsys, *args):
         ),
         (
             ["--seeds", "usr=/a/seeds.txt", "--full", 1],
-            "error: there is no node type 'usr'\n  fix: write --seeds TYPE=FILE, where TYPE is one of user, item\n",
+            "error: there is no node type 'usr'\n  fix: did you mean 'user'? write --seeds TYPE=FILE, where TYPE is one of user, item\n",
         ),
         (["--seeds", "s", "--full", 0], "error: --full must be 1 or more, found 0\n  fix: correct the value\n"),
         (
@@ -84,7 +84,7 @@ def refused(capsys, *args):
         ),
         (
             ["--seeds", "s", "--full", 1, "--weight-column", "prize"],
-            "error: --weight-column: no edge type has a column 'prize'\n  fix: use one of price, note\n",
+            "error: --weight-column: no edge type has a column 'prize'\n  fix: did you mean 'price'? use one of price, note\n",
         ),
         (
             ["--seeds", "s", "--full", 1, "--weight-column", "note"],
@@ -101,7 +101,7 @@ def refused(capsys, *args):
         (
             ["--seeds", "s", "--full", 1, "--copy-column", "user:height"],
             "error: --copy-column: there is no column 'user:height'\n"
-            "  fix: use one of user:age, user:part, user:buys:item:price, user:buys:item:note\n",
+            "  fix: did you mean 'user:age'? use one of user:age, user:part, user:buys:item:price, user:buys:item:note\n",
         ),
         (
             ["--seeds", "user=split:valid", "--seeds", "item=split:train", "--full", 1],

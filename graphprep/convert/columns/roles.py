@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.kernels.cpu.ids.hash import hash_ints, splitmix64
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import UsageError, one_of
 from graphprep.model.graph_config import GraphConfig
 from graphprep.model.protocols import Sources
 from graphprep.model.schema import EdgeType, edge_type_text, escape_name
@@ -277,7 +277,7 @@ def _match(flag: RoleFlag, node_types: Sequence[str]) -> tuple[Owner, RoleFlag]:
         return node_types[0], flag
     if isinstance(owner, str) and owner not in node_types:
         raise UsageError(
-            f"there is no node type {owner!r}", place=flag.place, fix=f"use one of {_listed(node_types)}; or {flag.fix}"
+            f"there is no node type {owner!r}", place=flag.place, fix=f"{one_of(node_types, found=owner)}; or {flag.fix}"
         )
     return owner, flag
 
@@ -343,7 +343,7 @@ def check_edge_types(roles: Roles, edge_types: Sequence[EdgeType]) -> None:
             raise UsageError(
                 f"there is no edge type {edge_type_text(owner)!r}",
                 place=flag.place,
-                fix=f"use one of {_listed([edge_type_text(name) for name in edge_types])}",
+                fix=one_of(map(edge_type_text, edge_types), found=edge_type_text(owner)),
             )
 
 
@@ -355,7 +355,7 @@ def _listed(names: Sequence[str], most: int = 12) -> str:
 
 def missing_column(flag: RoleFlag, owner: Owner, column: str, there: Sequence[str], elsewhere: Sequence[str]) -> UsageError:
     """Word that a type has no such column: ``there`` are its columns, ``elsewhere`` how the flag would name other types'."""
-    fix = f"use one of {_listed(there)}" if there else "choose a type that has columns"
+    fix = one_of(there, found=column) if there else "choose a type that has columns"
     if elsewhere:
         fix = f"write {' or '.join(elsewhere[:3])}"
     return UsageError(f"{owner_words(owner)} has no column {column!r}", place=flag.place, fix=fix)

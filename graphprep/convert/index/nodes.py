@@ -26,7 +26,7 @@ from graphprep.engine.budget import format_size
 from graphprep.engine.ledger import Need
 from graphprep.engine.local import map_ordered
 from graphprep.kernels.cpu.ids.group import mark_bits
-from graphprep.model.errors import DataError, MemoryLimitError, UsageError
+from graphprep.model.errors import DataError, MemoryLimitError, UsageError, one_of
 from graphprep.model.options.convert import ConvertOptions
 from graphprep.storage.faults import display_url
 from graphprep.storage.spill.runs import Runs, SpillPool
@@ -180,7 +180,7 @@ def _type_names(decoded: Decoded, rules: NodeRules, spaces: list[SortedSpace]) -
     if unknown:
         raise DataError(
             f"node type {unknown[0]!r} is not in the schema",
-            fix=f"use one of {', '.join(rules.type_order)}, or add the type to the schema",
+            fix=f"{one_of(rules.type_order, found=unknown[0])}, or add the type to the schema",
         )
     return list(rules.type_order)
 

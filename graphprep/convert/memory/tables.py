@@ -95,7 +95,7 @@ def _kinds(edges: Mapping[Any, Any]) -> dict[EdgeType, tuple[Any, Any]]:
 def _check_num_nodes(num_nodes: Mapping[str, int], names: Sequence[str], tables: Mapping[str, Any]) -> None:
     for name in sorted(num_nodes):
         if name not in names:
-            raise UsageError(f"num_nodes: there is no node type {name!r}", fix=one_of(names))
+            raise UsageError(f"num_nodes: there is no node type {name!r}", fix=one_of(names, found=name))
         if name in tables:
             raise UsageError(f"num_nodes is for types without a table, not for {name!r}", fix="leave out one of the two")
 
@@ -165,7 +165,9 @@ class Settings:
         known = [name for name in options if name not in without]
         for name in given:
             if name not in known:
-                raise UsageError(f"decoder_options: there is no option {name!r} for what is in memory", fix=one_of(known))
+                raise UsageError(
+                    f"decoder_options: there is no option {name!r} for what is in memory", fix=one_of(known, found=name)
+                )
         self._types = types
         self._given = {name: self._by_type(name, given[name]) for name in given if name not in _TABLE_OPTIONS}
         self._columns = list(self._dtypes(given.get("columns", {})))
@@ -203,8 +205,8 @@ class Settings:
         for key, one in value.items():
             owner = owner_of(key)
             if owner not in self._types:
-                listed = (edge_type_text(one) if isinstance(one, tuple) else one for one in self._types)
-                raise UsageError(f"decoder_options: {option}: no table is of type {key!r}", fix=one_of(listed))
+                listed = [edge_type_text(one) if isinstance(one, tuple) else one for one in self._types]
+                raise UsageError(f"decoder_options: {option}: no table is of type {key!r}", fix=one_of(listed, found=key))
             found[owner] = one
         return found
 

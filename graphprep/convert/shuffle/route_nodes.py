@@ -16,7 +16,7 @@ from graphprep.convert.decoded.rows import Batch, BatchCells
 from graphprep.convert.index.resolve import Finders, Resolved
 from graphprep.convert.shuffle.route import Routing
 from graphprep.kernels.cpu.ids.group import mark_bits
-from graphprep.model.errors import DataError
+from graphprep.model.errors import DataError, one_of
 from graphprep.model.graph_schema import OwnerSchema
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.store.columns.cells import Cells
@@ -32,10 +32,8 @@ def route_nodes(routing: Routing) -> None:
     for (owner, key), runs in routing.decoded.aligned.items():
         if isinstance(owner, str):
             if owner not in routing.index.type_names:
-                known = ", ".join(routing.index.type_names)
-                raise DataError(
-                    f"column {key.name!r} is for node type {owner!r}, which does not occur", fix=f"use one of {known}"
-                )
+                fix = one_of(routing.index.type_names, found=owner)
+                raise DataError(f"column {key.name!r} is for node type {owner!r}, which does not occur", fix=fix)
             _route_aligned_nodes(routing, routing.index.type_names.index(owner), key, runs)
         elif isinstance(runs, FileColumn):
             _leave_edge_column(routing, owner, key, runs)

@@ -17,7 +17,7 @@ from graphprep.decoders.arrays.read import (
     SparseReader,
 )
 from graphprep.decoders.cells.arrays_files import Arrays, ArraySource, plain_arrays, read_small
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.protocols import DeclaredColumn, InputStorage, Span
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.storage.faults import display_url
@@ -365,7 +365,7 @@ class _Found:
                 raise UsageError(
                     f"--drop-column {name}: there is no such array",
                     place=self.place,
-                    fix=f"use one of {', '.join(self.arrays)}",
+                    fix=one_of(self.arrays, found=name),
                 )
         left = [key for key in self.arrays if key not in self.used and key not in self.rules.dropped]
         if not left:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from graphprep.decoders.cells.arrays_files import ArraySource, plain_arrays
 from graphprep.decoders.cells.chunks import PARQUET_MAGIC, TableInfo, inspect_npy, inspect_parquet
 from graphprep.model.counts import TypeCounts, read_counts
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.protocols import DeclaredColumn, DeclaredNodes, InputStorage, PlainArray, Sources, Span
 from graphprep.model.rows import ColumnKey, Relation
 from graphprep.model.schema import EdgeType, edge_type_text, parse_edge_type
@@ -187,11 +187,7 @@ def _check_types(node_types: Sequence[str], edge_types: Sequence[EdgeType], plac
         seen.add(edge_type)
         for name in (edge_type[0], edge_type[2]):
             if name not in known:
-                raise DataError(f"unknown node type {name!r}", place=here, fix=_one_of(node_types))
-
-
-def _one_of(names: Sequence[str]) -> str:
-    return f"use one of {', '.join(names)}" if names else "list it in the metadata first"
+                raise DataError(f"unknown node type {name!r}", place=here, fix=one_of(node_types, found=name))
 
 
 def _rows_of(counts: TypeCounts | None, num_types: int, place: str) -> tuple[_Rows, ...]:
@@ -234,7 +230,7 @@ def _read_blocks(
     for name in node_data:
         if name not in node_types:
             message = f"unknown node type {name!r}"
-            raise DataError(message, place=at_path(place, ("node_data",)), fix=_one_of(node_types))
+            raise DataError(message, place=at_path(place, ("node_data",)), fix=one_of(node_types, found=name))
     for node_type in node_types:
         for name, entry in node_data.get(node_type, {}).items():
             yield block(node_type, name, ("node_data", node_type, name), entry)
@@ -256,7 +252,7 @@ def _by_edge_type(entries: Mapping[str, Any], edge_types: Sequence[EdgeType], pl
             raise DataError(str(error), place=place) from None
         if edge_type not in listed:
             known = [edge_type_text(known) for known in edge_types]
-            raise DataError(f"unknown edge type {key!r}", place=place, fix=_one_of(known))
+            raise DataError(f"unknown edge type {key!r}", place=place, fix=one_of(known, found=key))
         if edge_type in out:
             raise DataError(f"edge type {key!r} is there twice", place=place)
         out[edge_type] = (key, entry)

@@ -17,7 +17,7 @@ from graphprep.decoders.arrays.read import ColumnReader, KeyedReader
 from graphprep.decoders.cells.arrays_files import ArraySource, find_array, find_arrays, is_npz, plain_arrays
 from graphprep.decoders.cells.chunks import dense_chunk
 from graphprep.decoders.cells.columns import EdgeLayout
-from graphprep.model.errors import DataError, DecodeError, UsageError
+from graphprep.model.errors import DataError, DecodeError, UsageError, one_of
 from graphprep.model.graph_config import DataArray, GraphConfig, IdType, NodeTable, TableConfig
 from graphprep.model.protocols import (
     DeclaredColumn,
@@ -176,7 +176,7 @@ class _Plan:
         if name and (name in known or not known):
             return name
         words = f"there is no node type {name!r}" if name else "the node type is missing"
-        fix = f"write TYPE:NAME=FILE with one of {', '.join(known)}" if known else "write TYPE:NAME=FILE"
+        fix = one_of(known, "write TYPE:NAME=FILE with one of", found=name) if known else "write TYPE:NAME=FILE"
         raise UsageError(words, place=data.place, fix=fix)
 
     def _edge_type(self, data: DataArray) -> Relation:
@@ -199,7 +199,9 @@ class _Plan:
                 fix="put the column into the edges' own files",
             )
         words = f"there is no edge type {data.owner!r}" if data.owner else "the edge type is missing"
-        raise UsageError(words, place=data.place, fix=f"write SRC:REL:DST:NAME=FILE with one of {', '.join(texts)}")
+        raise UsageError(
+            words, place=data.place, fix=one_of(texts, "write SRC:REL:DST:NAME=FILE with one of", found=data.owner)
+        )
 
     def _claim(self, owner: str | Relation, name: str, place: str) -> None:
         """Refuse a second column of one name."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from graphprep.decoders.configs.graph_file import folder_of
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.graph_config import (
     DataArray,
     EdgeTable,
@@ -164,7 +164,7 @@ def _one_file(given: Any) -> str | None:
 def _format(value: Mapping[str, Any], place: str) -> TableFormat:
     name = value["name"].lower()
     if name not in _FORMATS:
-        fix = "write it as Parquet (pandas: to_parquet)" if name in ("hdf5", "h5") else f"use one of {', '.join(_FORMATS)}"
+        fix = "write it as Parquet (pandas: to_parquet)" if name in ("hdf5", "h5") else one_of(_FORMATS, found=name)
         raise DataError(f"files of format {value['name']!r} cannot be read", place=f"{place}.format.name", fix=fix)
     return _FORMATS[name]
 

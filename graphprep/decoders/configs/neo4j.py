@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from graphprep.decoders.looks.formats import is_neo4j_header
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.graph_config import EdgeTable, GraphConfig, IdType, NodeTable, TableConfig
 from graphprep.storage.faults import display_url
 
@@ -166,9 +166,8 @@ def _field(text: str, at: int, place: str) -> _Field:
     name, kind = (found["name"], found["kind"] or "string") if found else (text.strip(), "string")
     base = kind.removesuffix("[]")
     if kind not in _KEYS and base.lower() not in _DTYPES:
-        raise DataError(
-            f"field {text!r}: no type named {kind!r}", place=place, fix=f"use one of {', '.join((*_DTYPES, *_KEYS))}"
-        )
+        fix = one_of((*_DTYPES, *_KEYS), found=kind)
+        raise DataError(f"field {text!r}: no type named {kind!r}", place=place, fix=fix)
     kind = kind if kind in _KEYS else kind.lower()
     return _Field(name, kind, found["space"] if found else None, (found["options"] or "") if found else "", at)
 

@@ -48,7 +48,7 @@ from graphprep.decoders.looks.text_head import (
     refuse_wide,
     split_text,
 )
-from graphprep.model.errors import DataError, DecodeError, UsageError
+from graphprep.model.errors import DataError, DecodeError, UsageError, one_of
 from graphprep.model.protocols import DeclaredNodes, InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import RawRows, Relation
 from graphprep.model.schema import parse_edge_type
@@ -113,8 +113,8 @@ class EdgesDecoder:
             ("--id-type", self.id_type, (None, "int", "uint", "string", "auto")),
         ):
             if choice not in choices or isinstance(choice, bool):
-                named = ", ".join(str(one) for one in choices if one is not None)
-                raise UsageError(f"{flag}: no choice named {choice!r}", fix=f"use one of {named}")
+                named = (str(one) for one in choices if one is not None)
+                raise UsageError(f"{flag}: no choice named {choice!r}", fix=one_of(named, found=choice))
         if self.id_type == "string" and self.index_base:
             raise UsageError("--index-base is for integer IDs", fix=_BASE_FIX)
         if self.time_unit is not None and self.time_col is None:

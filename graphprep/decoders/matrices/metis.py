@@ -18,7 +18,7 @@ from graphprep.decoders.cells.columns import edge_rows
 from graphprep.decoders.cells.text import after_header
 from graphprep.decoders.looks.metis_header import Header, parse_header, settle_header
 from graphprep.decoders.matrices.options import MAX_LINE_BYTES, EdgePlan, MatrixOptions, matrix_relation, matrix_sources
-from graphprep.model.errors import DataError, DecodeError, UsageError
+from graphprep.model.errors import DataError, DecodeError, UsageError, one_of
 from graphprep.model.graph_config import EdgeTable
 from graphprep.model.protocols import DeclaredColumn, InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import AlignedColumn, ColumnChunk, ColumnKey, RawRows, Relation
@@ -202,7 +202,7 @@ def _check_dropped(dropped: Sequence[str], header: Header) -> frozenset[str]:
             raise UsageError(
                 f"--drop-column {name}: there is no such column",
                 place=header.place,
-                fix=f"use one of {_SIZE}, {_NODE_WEIGHT}, {_WEIGHT}",
+                fix=one_of((_SIZE, _NODE_WEIGHT, _WEIGHT), found=name),
             )
     return frozenset(dropped)
 

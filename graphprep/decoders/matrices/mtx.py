@@ -20,7 +20,7 @@ from graphprep.decoders.looks.text_head import MATRIX_MARKET
 from graphprep.decoders.matrices.options import MAX_LINE_BYTES, EdgePlan, MatrixOptions, matrix_relation, matrix_sources
 from graphprep.kernels.cpu.text import delimited, numbers
 from graphprep.model.counts import parse_count
-from graphprep.model.errors import DataError, DecodeError, UsageError
+from graphprep.model.errors import DataError, DecodeError, UsageError, one_of
 from graphprep.model.graph_config import EdgeTable
 from graphprep.model.protocols import DeclaredColumn, InputStorage, Sources, Span, TextBlock
 from graphprep.model.rows import ColumnChunk, ColumnKey, RawRows, Relation
@@ -249,7 +249,7 @@ def _check_banner(what: str, layout: str, field: str, symmetry: str, place: str)
         (symmetry, ("general", "symmetric", "skew-symmetric"), "symmetry"),
     ):
         if word not in known:
-            raise DataError(f"unknown {name} {word!r}", place=place, fix=f"use one of {', '.join(known)}")
+            raise DataError(f"unknown {name} {word!r}", place=place, fix=one_of(known, found=word))
     if field == "pattern" and symmetry == "skew-symmetric":
         raise DataError("a pattern cannot be skew-symmetric: it has no values to negate", place=place, fix=fix)
 

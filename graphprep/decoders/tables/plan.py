@@ -22,7 +22,7 @@ from graphprep.decoders.tables.columns import (
 )
 from graphprep.decoders.tables.head import FileKind, TableHead, kind_of, look_at_text
 from graphprep.decoders.tables.types import OtherKeys, StoredType, settle_types
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.graph_config import EdgeTable, NodeTable, TableConfig
 from graphprep.model.protocols import Span
 from graphprep.storage.faults import display_url
@@ -326,9 +326,7 @@ def _refuse_unknown(option: str, names: Sequence[str], headers: Sequence[Header]
             known = dict.fromkeys(column for header in headers for column in header.names)
             where = headers[0].url if len(headers) == 1 else "the tables"
             verb = "has" if len(headers) == 1 else "have"
-            raise UsageError(
-                f"{option} {name}: {where} {verb} no such column", place=place, fix=f"the columns are {', '.join(known)}"
-            )
+            raise UsageError(f"{option} {name}: {where} {verb} no such column", place=place, fix=one_of(known, found=name))
 
 
 def _mentioned(config: TableConfig) -> dict[str, list[str]]:

@@ -22,7 +22,7 @@ from graphprep.exporters.unsupported import count_types, list_unsupported
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.single import WholeGraph, WholeRows
 from graphprep.kernels.cpu.text.write_text import EDGES, INTEGER, SLACK_BYTES, Template, write_nodes
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.export import ExportPlan, MessageEdges, Side, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, Layout
@@ -355,8 +355,8 @@ def _check_named(option: str, name: str, columns: Sequence[ColumnSchema], most_a
         return
     found = [column for column in columns if column.name == name]
     if not found:
-        known = ", ".join(column.name for column in columns) or "(there is none)"
-        raise UsageError(f"option {option}: there is no column {name!r}", fix=f"use one of {known}")
+        fix = one_of((column.name for column in columns), found=name)
+        raise UsageError(f"option {option}: there is no column {name!r}", fix=fix)
     column = found[0]
     if column.kind != "dense" or len(column.item_shape) > most_axes or 0 in column.item_shape:
         what = "one number" if most_axes == 0 else "numbers"

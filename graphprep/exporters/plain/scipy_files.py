@@ -19,7 +19,7 @@ from graphprep.exporters.unsupported import list_unsupported, why_no_array
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.single import WholeGraph, WholeRows
 from graphprep.kernels.cpu.ids.part_graph import number_rows
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import UsageError, one_of
 from graphprep.model.export import ExportPlan, MessageEdges, StoreNeed
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import ColumnSchema, Layout, edge_type_path, path_name
@@ -149,9 +149,7 @@ def check_weight(metadata: GraphMetadata, name: str) -> None:
     found = [column for schema in metadata.edge_schemas for column in schema.columns if column.name == name]
     if not found:
         names = sorted({column.name for schema in metadata.edge_schemas for column in schema.columns})
-        raise UsageError(
-            f"option weight: there is no edge column {name!r}", fix=f"use one of {', '.join(names) or '(there is none)'}"
-        )
+        raise UsageError(f"option weight: there is no edge column {name!r}", fix=one_of(names, found=name))
     for column in found:
         if column.kind != "dense" or column.item_shape:
             raise UsageError(f"option weight: {name!r} is not one number an edge", fix="name another column")

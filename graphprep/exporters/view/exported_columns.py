@@ -66,12 +66,12 @@ def without_columns(metadata: GraphMetadata, dropped: Sequence[str]) -> tuple[Gr
     )
     for name, texts in found.items():
         if not texts:
-            raise UsageError(f"--drop-column: there is no column {name!r}", fix=_name_one_of(metadata))
+            raise UsageError(f"--drop-column: there is no column {name!r}", fix=_name_one_of(metadata, name))
     return reduced, tuple(dict.fromkeys(text for texts in found.values() for text in texts))
 
 
-def _name_one_of(metadata: GraphMetadata) -> str:
-    return one_of(sorted({column.name for *_, columns in all_types(metadata) for column in columns}))
+def _name_one_of(metadata: GraphMetadata, found: str) -> str:
+    return one_of(sorted({column.name for *_, columns in all_types(metadata) for column in columns}), found=found)
 
 
 def choose_columns(
@@ -102,7 +102,7 @@ def choose_columns(
     if missing := sorted(set(feature_dtypes) - dtypes.used - {ALL}):
         if any(missing[0] in (name, f"{type_name}:{name}") for _, type_name, name in lost):
             raise UsageError(f"--feature-dtype: target {target!r} leaves out column {missing[0]!r}", fix="leave it out")
-        raise UsageError(f"--feature-dtype: there is no column {missing[0]!r}", fix=_name_one_of(metadata))
+        raise UsageError(f"--feature-dtype: there is no column {missing[0]!r}", fix=_name_one_of(metadata, missing[0]))
     return found
 
 

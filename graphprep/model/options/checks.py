@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import inspect
 import operator
@@ -13,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import UsageError, did_you_mean
 from graphprep.model.option import Option, declared
 from graphprep.model.options.decoding import DECODER_OPTIONS
 from graphprep.model.run_options import RunOptions
@@ -156,8 +155,7 @@ def _unknown(name: str, names: set[str]) -> UsageError:
     if name in DECODER_OPTIONS:
         fix = f"it is an option of decoders: pass decoder_options={{{name!r}: VALUE}}"
     else:
-        near = difflib.get_close_matches(name, names, 1)
-        fix = f"did you mean {near[0]!r}?" if near else f"the options are: {', '.join(sorted(names))}"
+        fix = did_you_mean(name, names, f"the options are: {', '.join(sorted(names))}")
     return UsageError(f"there is no option {name!r}", fix=fix)
 
 
@@ -231,7 +229,9 @@ def _one_of(flag: str, value: Any, choices: tuple[Any, ...]) -> Any:
         if value == choice or str(value) == str(choice):
             return choice
     words = ", ".join(str(choice) for choice in choices)
-    raise UsageError(f"{flag} must be one of {words}, found {value!r}", fix="use one of them")
+    raise UsageError(
+        f"{flag} must be one of {words}, found {value!r}", fix=did_you_mean(value, map(str, choices), "use one of them")
+    )
 
 
 def _text(flag: str, value: Any) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Literal, get_args
 
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import UsageError, one_of
 from graphprep.model.option import OVERWRITE, Option
 from graphprep.model.run_options import RunOptions
 from graphprep.model.schema import NodeOrder
@@ -75,7 +75,7 @@ def parse_order(text: str) -> tuple[NodeOrder | None, str]:
     name, _, file = text.partition(":")
     orders: tuple[NodeOrder, ...] = get_args(NodeOrder)
     forms = {one: f"{one}:FILE" if one in _WITH_FILE else one for one in orders}
-    fix = f"use one of {', '.join(forms.values())}, previous"
+    fix = one_of([*forms.values(), "previous"], found="" if name in forms else name)
     if text == "previous":
         return None, ""
     for one in orders:

@@ -109,7 +109,7 @@ def parse_by(text: str) -> tuple[SplitBy, str | None]:
             if colon and (one not in _WITH_COLUMN or not column):
                 raise UsageError(f"--by {name} is written {forms[one]}, found {text!r}", fix=one_of(forms.values()))
             return one, column or None
-    raise UsageError(f"--by: nothing is split by {text!r}", fix=one_of(forms.values()))
+    raise UsageError(f"--by: nothing is split by {text!r}", fix=one_of(forms.values(), found=name))
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.edges.moves import Workspace
-from graphprep.model.errors import DataError, UsageError
+from graphprep.model.errors import DataError, UsageError, one_of
 from graphprep.model.schema import ColumnSchema
 from graphprep.rewrite.stored_edges import end_types
 from graphprep.store.columns.stored import read_cells, read_present
@@ -119,7 +119,7 @@ def _of_column(store: StoredArrays, word: str, numbers: Sequence[Ints]) -> _Bala
         names = sorted({column.name for schema in metadata.node_schemas for column in schema.columns})
         raise UsageError(
             f"--balance {word!r} is none of {', '.join(WORDS)}, nor a node column",
-            fix=f"use one of {', '.join((*WORDS, *names))}",
+            fix=one_of((*WORDS, *names), found=word),
         )
     sizes = [_num_classes(word, column) for column in columns.values()]
 

@@ -180,7 +180,7 @@ def _choose(metadata: GraphMetadata, of: Sequence[str], by: SplitBy) -> list[Own
             continue
         known = [one.name for one in every] + [relation for _, relation, _ in metadata.edge_types]
         if not {name, decoded_name(name)} & {*known}:
-            fix = one_of(["nodes", "edges", *(one.name for one in every)])
+            fix = one_of(["nodes", "edges", *(one.name for one in every)], found=name)
             raise UsageError(f"there is no type {name!r}", place="--of", fix=fix)
         chosen.append(any_owner(metadata, name))
     chosen = list(dict.fromkeys(chosen))

@@ -35,7 +35,7 @@ def parse_names(words: Sequence[str], made: Sequence[str]) -> MadeNames:
     pairs = [_parse(word, made) for word in words]
     for name, wanted in pairs:
         if name not in made:
-            fix = one_of(made, "write COLUMN=NAME; COLUMN is one of") if made else "leave --as out"
+            fix = one_of(made, "write COLUMN=NAME; COLUMN is one of", found=name) if made else "leave --as out"
             raise UsageError(f"no column {name!r} is made", place="--as", fix=fix)
         if not wanted or [one for one, _ in pairs].count(name) > 1:
             raise UsageError(f"column {name!r} needs one name", place="--as", fix="write COLUMN=NAME")

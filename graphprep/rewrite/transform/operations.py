@@ -77,7 +77,7 @@ def parse_operations(words: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
         if word in OPERATIONS and not (found and len(found[-1][1]) < OPERATIONS[found[-1][0]].least):
             found.append((word, []))
         elif not found:
-            raise UsageError(f"there is no operation {word!r}", fix=one_of(OPERATIONS))
+            raise UsageError(f"there is no operation {word!r}", fix=one_of(OPERATIONS, found=word))
         else:
             found[-1][1].append(word)
     for name, arguments in found:
@@ -108,7 +108,7 @@ def read_names(operations: Sequence[tuple[str, tuple[str, ...]]], words: Sequenc
 
 def _choice(name: str, value: str, known: Sequence[str]) -> Any:
     if value not in known:
-        raise UsageError(f"{value!r} means nothing to {name}", fix=one_of(known))
+        raise UsageError(f"{value!r} means nothing to {name}", fix=one_of(known, found=value))
     return value
 
 
@@ -330,7 +330,7 @@ def _drop_columns(step: Step, arguments: Sequence[str]) -> Recipe:
             owners = [one for one in every if any(column.name == name for column in one.columns)]
             if not owners:
                 known = sorted({column.name for one in every for column in one.columns})
-                raise UsageError(f"there is no column {name!r}", place="drop-columns", fix=one_of(known))
+                raise UsageError(f"there is no column {name!r}", place="drop-columns", fix=one_of(known, found=name))
         dropped += [(one.name if one.is_node else metadata.edge_types[one.number], name) for one in owners]
     return replace(step.recipe, dropped=tuple(dropped))
 

@@ -71,7 +71,7 @@ class Owner:
         for column in self.columns:
             if column.name == name:
                 return column
-        raise UsageError(f"{self.name!r} has no column {name!r}", fix=one_of(column.name for column in self.columns))
+        raise UsageError(f"{self.name!r} has no column {name!r}", fix=one_of((one.name for one in self.columns), found=name))
 
 
 def node_owner(metadata: GraphMetadata, name: str | None) -> Owner:
@@ -82,7 +82,7 @@ def node_owner(metadata: GraphMetadata, name: str | None) -> Owner:
         name = decoded_name(name)
     if name is None or name not in metadata.node_types:
         words = "there are several node types" if name is None else f"there is no node type {name!r}"
-        raise UsageError(words, fix=one_of(metadata.node_types, "name one of"))
+        raise UsageError(words, fix=one_of(metadata.node_types, "name one of", found=name or ""))
     number = metadata.node_types.index(name)
     columns = metadata.node_schemas[number].columns
     return Owner(True, number, name, metadata.num_nodes_per_type[number], columns, node_folder(name))
@@ -98,7 +98,7 @@ def edge_owner(metadata: GraphMetadata, name: str | None) -> Owner:
     ]
     if len(found) != 1:
         words = f"there is no edge type {name!r}" if not found else "there are several edge types"
-        raise UsageError(words, fix=one_of(names, "name one of"))
+        raise UsageError(words, fix=one_of(names, "name one of", found="" if found else name or ""))
     edge_type: EdgeType = metadata.edge_types[found[0]]
     size, columns = metadata.num_edges_per_type[found[0]], metadata.edge_schemas[found[0]].columns
     return Owner(False, found[0], names[found[0]], size, columns, edge_folder(edge_type))
@@ -190,7 +190,7 @@ def _parse_value(column: ColumnSchema, value: str) -> float:
         return int(value) if value.lstrip("-").isdigit() else float(value)
     except ValueError:
         known = column.categories or (tuple(SPLITS) if column.role == "split" else ())
-        fix = one_of(known) if known else "write a number"
+        fix = one_of(known, found=value) if known else "write a number"
         raise UsageError(f"{value!r} is no value of column {column.name!r}", fix=fix) from None
 
 

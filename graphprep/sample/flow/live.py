@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphprep.graph.graph import Graph
-from graphprep.model.errors import InvalidIdError, UsageError
+from graphprep.model.errors import InvalidIdError, UsageError, one_of
 from graphprep.model.ids import IdLike, as_ids
 from graphprep.model.options.checks import make_options
 from graphprep.model.options.sample import SampleOptions
@@ -177,7 +177,7 @@ def _by_type(graph: Graph, ids: SeedIds, what: str) -> dict[str, Ints]:
         ids = {graph.node_types[0]: ids}
     for name in ids:
         if name not in graph.node_types:
-            raise UsageError(f"there is no node type {name!r}", fix=f"use some of {', '.join(graph.node_types)}")
+            raise UsageError(f"there is no node type {name!r}", fix=one_of(graph.node_types, "use some of", found=name))
     return {name: _integers(some, what) for name, some in ids.items()}
 
 

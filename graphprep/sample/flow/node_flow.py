@@ -116,7 +116,9 @@ class NodeFlow(FlowStructure, Showable):
         known = [by_name(source.schemas(side, number)) for number in range(total)]
         for name in names or ():
             if not any(name in some for some in known):
-                raise DataError(f"the graph has no column {name!r}", fix=one_of({one for some in known for one in some}))
+                raise DataError(
+                    f"the graph has no column {name!r}", fix=one_of({one: 0 for some in known for one in some}, found=name)
+                )
         for number, some in enumerate(known):
             at = self.layer_nid(position, number) if side == "node" else self.block_eid(position, number)
             for name, column in some.items():

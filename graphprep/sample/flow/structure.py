@@ -119,8 +119,8 @@ class FlowStructure:
         """Return the number of an edge type of the flow, named as a triple, as text or by its relation."""
         same = [number for number, (_, relation, _) in enumerate(self.edge_types) if relation == edge_type]
         if len(same) > 1:
-            names = ", ".join(edge_type_text(self.edge_types[number]) for number in same)
-            raise DataError(f"{edge_type!r} is several edge types", fix=f"use one of {names}")
+            names = [edge_type_text(self.edge_types[number]) for number in same]
+            raise DataError(f"{edge_type!r} is several edge types", fix=one_of(names))
         return same[0] if same else TypeNames.of_edges(self.edge_types).id(edge_type)
 
     # ---- sizes and IDs, by the names of DGL 0.4
@@ -246,7 +246,7 @@ class FlowStructure:
         in layer ``block_id``. ``form``: ``scipy`` (``csr_array``) or ``torch`` (a sparse COO tensor).
         """
         if typestr not in ("in", "out"):
-            raise UsageError(f"there is no incidence matrix {typestr!r} of a block", fix="use one of in, out")
+            raise UsageError(f"there is no incidence matrix {typestr!r} of a block", fix=one_of(("in", "out"), found=typestr))
         src, dst, eid = self.block_edges(block_id, remap_local=True, edge_type=edge_type)
         size = self._shape(block_id, edge_type)[typestr == "in"]
         return _matrix(dst if typestr == "in" else src, eid, (size, eid.size), form)
@@ -295,7 +295,7 @@ def _matrix(rows: Ints, columns: Ints, shape: tuple[int, int], form: str) -> Any
         sparse = load_library("scipy.sparse")
         return sparse.csr_array(sparse.coo_array((np.ones(rows.size, np.float32), (rows, columns)), shape=shape))
     if form != "torch":
-        raise UsageError(f"there is no form {form!r} of a matrix", fix="use one of scipy, torch")
+        raise UsageError(f"there is no form {form!r} of a matrix", fix=one_of(("scipy", "torch"), found=form))
     torch = load_library("torch")
     places = torch.from_numpy(np.stack([rows, columns]))
     return torch.sparse_coo_tensor(places, torch.ones(rows.size), shape, check_invariants=True).coalesce()

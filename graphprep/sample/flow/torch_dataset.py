@@ -7,7 +7,7 @@ from typing import Any
 
 from torch.utils.data import Dataset
 
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import UsageError, one_of
 from graphprep.sample.flow.node_flow import NodeFlow
 
 _FORMS = ("flow", "dgl", "pyg")
@@ -18,7 +18,7 @@ class FlowDataset(Dataset):  # type: ignore[misc]
 
     def __init__(self, samples: Sequence[NodeFlow], form: str, options: Mapping[str, Any]) -> None:
         if form not in _FORMS:
-            raise UsageError(f"there is no form {form!r}", fix=f"use one of {', '.join(_FORMS)}")
+            raise UsageError(f"there is no form {form!r}", fix=one_of(_FORMS, found=form))
         self._samples, self._form, self._options = samples, form, dict(options)
 
     def __len__(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphprep.model.errors import UsageError
+from graphprep.model.errors import UsageError, one_of
 from graphprep.model.export import Side
 from graphprep.sample.flow.structure import FlowStructure
 
@@ -96,7 +96,9 @@ class FlowData(MutableMapping[str, Any]):
         numbers = {kind: number for number, kind in self._types()}
         for kind, some in given.items():
             if kind not in numbers:
-                raise UsageError(f"{name!r}: there is no type {kind!r}", fix=f"use some of {[*numbers]}")
+                raise UsageError(
+                    f"{name!r}: there is no type {kind!r}", fix=one_of(map(str, numbers), "use some of", found=kind)
+                )
             size = self._at(numbers[kind]).size
             if len(some) != size:
                 raise UsageError(f"{name!r}: {len(some)} rows for {size} {self._side}s", fix="set a row for each")

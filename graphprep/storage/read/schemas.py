@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from graphprep.model.errors import DataError
+from graphprep.model.errors import DataError, did_you_mean
 from graphprep.storage.read.fitting import make_check
 
 if TYPE_CHECKING:
@@ -234,11 +234,8 @@ def _near_key(error: ValidationError, message: str) -> str:
     """Return the fix for an unknown key that looks like a known one."""
     if error.validator != "additionalProperties" or not message.startswith("unknown key "):
         return ""
-    import difflib
-
     key = message.removeprefix("unknown key ")[1:-1]
-    near = difflib.get_close_matches(key, cast("Any", error.schema).get("properties", {}), 1)
-    return f"did you mean {near[0]!r}?" if near else ""
+    return did_you_mean(key, cast("Any", error.schema).get("properties", {}))
 
 
 def _expected(schema: Any) -> str:

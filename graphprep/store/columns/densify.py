@@ -83,7 +83,7 @@ class DenseNames:
         """Raise UsageError for a name that no sparse column has."""
         for name in self._names:
             if name not in self._used:
-                fix = one_of(sorted(self._known)) if self._known else "leave it out"
+                fix = one_of(sorted(self._known), found=name) if self._known else "leave it out"
                 raise UsageError(f"--densify: there is no sparse column {name!r}", fix=fix)
 
 

@@ -78,7 +78,7 @@ def check_wanted(wanted: Sequence[str], types: Iterable[tuple[str, Sequence[Colu
     }
     for key in wanted:
         if key not in known:
-            fix = one_of(sorted(key for key in known if ":" not in key), "use some of")
+            fix = one_of(sorted(key for key in known if ":" not in key), "use some of", found=key)
             raise UsageError(f"option features: there is no feature {key!r}", fix=fix)
 
 
