@@ -683,7 +683,10 @@ def test_ids_of_no_edge_type_name_the_types(capsys):
     code, _, err = ids(capsys, "1", "--edge", "--type", "0:1", "--from", "id", "--to", "row")
     names = ", ".join(json.loads((STORE / "metadata.json").read_text())["edge_type"])
     assert code == 2
-    assert err == f"error: --type: expected 'source:relation:destination', found '0:1'\n  fix: use one of {names}\n"
+    assert (
+        err
+        == f"error: --type: expected 'source:relation:destination', found '0:1'\n  fix: did you mean '0:1:1'? use one of {names}\n"
+    )
 
 
 def test_ids_given_twice(capsys):

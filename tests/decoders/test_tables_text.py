@@ -410,7 +410,7 @@ def test_files_that_disagree(tmp_path):
         ),
         (
             {"columns": (("b", "int8"),)},
-            "--nodes user: column b: {p} has no such column\n  fix: the columns are id, a",
+            "--nodes user: column b: {p} has no such column\n  fix: use one of id, a",
         ),
         (
             {"columns": (("a", "int7"),)},
@@ -436,7 +436,7 @@ def test_a_column_that_no_table_has(tmp_path):
     assert read(GraphConfig(nodes=nodes, columns=(("b", "int8"),))).dtypes[("nodes y", "b")] == {"int8"}
     with pytest.raises(UsageError) as caught:
         read(GraphConfig(nodes=nodes, columns=(("c", "int8"),)))
-    assert str(caught.value) == "--column c: the tables have no such column\n  fix: the columns are id, a, b"
+    assert str(caught.value) == "--column c: the tables have no such column\n  fix: use one of id, a, b"
 
 
 def test_numbered_rows_name_the_line(tmp_path):

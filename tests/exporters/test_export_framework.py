@@ -163,7 +163,7 @@ def test_dtypes_of_columns(tmp_path: Path) -> None:
     assert sorted(weight.tolist()) == [i / 4 for i in range(40)]
     with pytest.raises(UsageError, match="there is no column 'wieght'") as caught:
         graphprep.export(str(store), str(tmp_path / "b"), "everything", feature_dtypes={"wieght": "float16"})
-    assert caught.value.fix == "use one of weight"
+    assert caught.value.fix == "did you mean 'weight'?"
     with pytest.raises(UsageError, match="target 'metis' leaves out column 'weight'"):
         graphprep.export(str(store), str(tmp_path / "b"), "metis", feature_dtypes={"weight": "int32"}, drop_unsupported=True)
     with pytest.raises(UsageError, match="column 'weight' cannot be 'thing'"):
@@ -190,7 +190,7 @@ def test_the_record_says_what_was_exported(tmp_path: Path) -> None:
 def test_an_unknown_target_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no target named 'gtl'") as caught:
         graphprep.export(str(make_store("homogeneous", tmp_path)), str(tmp_path / "out"), "gtl")
-    assert caught.value.fix.startswith("use one of deepgnn, ")
+    assert caught.value.fix.startswith("did you mean 'glt'? use one of deepgnn, ")
 
 
 def test_a_store_is_not_replaced(tmp_path: Path) -> None:

@@ -686,7 +686,7 @@ def test_options_that_do_not_go_with_a_graph_are_refused(tmp_path):
         ({"num_nodes": {"_N": 3}}, "num_nodes does not go with a graph of networkx, which has its nodes\n  fix: leave out num_nodes"),
         ({"decoder_options": {"id_col": "id"}},
          "decoder_options: there is no option 'id_col' for what is in memory\n"
-         "  fix: use one of weight_col, id_type, time_col, time_unit, columns, drop_columns"),
+         "  fix: did you mean 'time_col'? use one of weight_col, id_type, time_col, time_unit, columns, drop_columns"),
     ):  # fmt: skip
         with pytest.raises(UsageError) as caught:
             graphprep.convert(graph, tmp_path / "store", **options)

@@ -453,7 +453,7 @@ CSV = "src,dst,kind,part,tr,va,te,split,num\n10,11,a,train,1,0,0,x,1\n11,12,b,no
         (
             {"splits": ("_N:_X:_N:part",)},
             UsageError,
-            f"--split _N:_X:_N:part: there is no edge type '_N:_X:_N'\n  fix: use one of {EDGES}",
+            f"--split _N:_X:_N:part: there is no edge type '_N:_X:_N'\n  fix: did you mean {EDGES!r}?",
         ),
     ],
 )
@@ -509,7 +509,7 @@ def test_columns_that_are_something_else_are_no_labels(tmp_path, monkeypatch):
     for column, message in (
         ("feat_0", "column 'feat_0' of node type '0' is sparse\n  fix: choose a column of numbers or texts"),
         ("weight", "column 'weight' of node type '0' is its weight already\n  fix: use another one"),
-        ("feat_1", "node type '0' has no column 'feat_1'\n  fix: use one of feat_0"),
+        ("feat_1", "node type '0' has no column 'feat_1'\n  fix: did you mean 'feat_0'?"),
     ):
         with pytest.raises(UsageError) as caught:
             convert("g.jsonl", "out", format="json", labels=(column,))
@@ -536,11 +536,11 @@ class Stages:
         (
             {"labels": ("usr:country",)},
             "--label usr:country: there is no node type 'usr'\n"
-            "  fix: use one of user, item; or write TYPE:COL for nodes, SRC:REL:DST:COL for edges",
+            "  fix: did you mean 'user'? use one of user, item; or write TYPE:COL for nodes, SRC:REL:DST:COL for edges",
         ),
         (
             {"splits": ("user:buys:user:0.8/0.1/0.1",)},
-            "--split user:buys:user:0.8/0.1/0.1: there is no edge type 'user:buys:user'\n  fix: use one of user:buys:item",
+            "--split user:buys:user:0.8/0.1/0.1: there is no edge type 'user:buys:user'\n  fix: did you mean 'user:buys:item'?",
         ),
         (
             {"splits": ("0.8/0.1/0.1",)},
