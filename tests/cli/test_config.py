@@ -81,7 +81,7 @@ def test_a_provenance_repeats_its_run(words, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "code", "words"),
     [
-        ("laiout: both", 2, "run.yaml: graphprep convert has no option 'laiout'"),
+        ("laiout: both", 2, "run.yaml: graphprep convert has no option 'laiout'\n  fix: did you mean 'layout'?"),
         ("layout: cscc", 2, "run.yaml: layout: --layout must be one of csc, csr, both, found 'cscc'"),
         ("partitions: 0", 2, "run.yaml: partitions: --partitions must be 1 or more, found 0"),
         ("threads: many", 2, "run.yaml: threads: --threads must be an integer, found 'many'"),
