@@ -246,6 +246,8 @@ class _ErrorReport:
         option = getattr(error, "option_name", "")
         if option[1:2].isdigit():
             fix = "write -- in front of negative numbers, behind all options"
+        elif context and context.info_name == "transform" and not option.startswith("--"):
+            fix = "write -- in front of an expression that begins with -, behind all options"
         elif hasattr(error, "possibilities"):
             message, fix = f"no such option: {option}", near_option(option, context, fix)
         elif choice := _NO_CHOICE.search(message):

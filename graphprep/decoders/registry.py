@@ -365,10 +365,11 @@ def _choose(file: SniffedFile) -> Sniffed:
 def refuse_foreign(storage: Storage, urls: Sequence[str], name: str) -> None:
     """Raise DataError where the first files of an input are of a format that is not read, whatever the ``name`` of the decoder.
 
-    A server is asked for one file; what is no text is not looked at, nor for decoders that others bring.
+    Raises UsageError for a store or an export. A server is asked for one file; what is no text is not looked at, nor for decoders that others bring.
     """
     if name not in _OF_TEXT or name not in own_decoders():
         return
+    refuse_made(storage, urls)
     files = storage.expand(urls).files
     for url in files[:_LOOK_FILES] if all(map(storage.is_local, files[:_LOOK_FILES])) else files[:1]:
         _refuse_foreign(SniffedFile(url, *_head(storage, url)))
@@ -470,6 +471,16 @@ def _installed(name: str) -> object:
         return find_decoder(name)
     except UsageError:
         return None
+
+
+def refuse_made(storage: Storage, urls: Sequence[str]) -> None:
+    """Raise UsageError where the input is a folder that graphprep made: a store, what is left of one, or an export."""
+    if len(urls) == 1 and storage.is_dir(urls[0]):
+        metadata = storage.join(urls[0], METADATA_NAME)
+        if storage.exists(metadata):
+            _refuse_store(urls[0], storage.head(metadata, _RECORD_BYTES))
+        _refuse_export(storage, urls[0])
+    _refuse_half_store(storage, urls)
 
 
 def _refuse_store(url: str, metadata: bytes) -> None:

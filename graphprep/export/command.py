@@ -17,7 +17,7 @@ from graphprep.exporters.view.exported_columns import ExportedColumns, choose_co
 from graphprep.exporters.view.graph import StoredGraph
 from graphprep.exporters.view.ids import TrainerIds
 from graphprep.exporters.view.missing import tell_missing
-from graphprep.exporters.view.missing_times import MissingTimes, find_missing_times
+from graphprep.exporters.view.missing_times import find_missing_times, leave_missing_times
 from graphprep.model.errors import UsageError
 from graphprep.model.export import ExportOptions, ExportPlan, ExportSummary, MessageEdges, StoreNeed
 from graphprep.model.metadata import EXPORT_FORMAT, RECORD_NAME, GraphMetadata, dump_json
@@ -74,7 +74,8 @@ def export(
         shapes = find_dense_shapes(source, kept, options.densify)
         kept = shapes.apply(kept)
         plan = check_graph(kept, exporter, options)  # what is refused is refused before anything is made
-        times = find_missing_times(source, kept, options.missing_time) if plan.hands_times else MissingTimes()
+        find_times = find_missing_times if plan.hands_times else leave_missing_times
+        times = find_times(source, kept, options.missing_time)
         need = replace(_need(plan, options, message_edges(exporter, source.metadata, options)), timed_edges=times.dropped)
         folder = stack.enter_context(_folder(run, exporter, options, replaces))
         room = run.room(source.metadata)

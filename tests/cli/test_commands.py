@@ -411,9 +411,12 @@ def test_an_export_is_no_raw_input(capsys, tmp_path, target, fix):
     )
     assert run(["export", store, out, "--to", target, "--quiet"]) == 0
     capsys.readouterr()
-    assert run(["convert", out, f"{out}-again", "--quiet"]) == 2
     wanted = f"error: {out}: this is what graphprep exported, not raw input\n  fix: {fix.replace('OUT', out)}\n"
-    assert capsys.readouterr().err == wanted
+    for options in ([], ["--id-type", "string"], ["--format", "edges"]):
+        assert run(["convert", out, f"{out}-again", "--quiet", *options]) == 2
+        assert capsys.readouterr().err == wanted
+        assert run(["convert", store, f"{out}-again", "--quiet", *options]) == 2
+        assert f"{store}: this is a graphprep store, not raw input" in capsys.readouterr().err
 
 
 def test_info_quotes_paths(capsys, tmp_path):

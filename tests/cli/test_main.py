@@ -232,6 +232,10 @@ def test_import_graphprep_loads_nothing_and_knows_its_names():
             "error: no such option: -3\n  fix: write -- in front of negative numbers, behind all options\n",
         ),
         (
+            ["transform", "a", "b", "filter", "-u < 0"],
+            "error: no such option: -u\n  fix: write -- in front of an expression that begins with -, behind all options\n",
+        ),
+        (
             ["convert", "tiny.txt"],
             "error: INPUT and OUT are both needed: what to convert, and the folder or URL of the store\n"
             "  fix: name the input, or its tables with --nodes and --edges\n",

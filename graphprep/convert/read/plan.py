@@ -254,7 +254,7 @@ def _choose(
         if options.format is not None:
             raise UsageError("--format and --decoder name two decoders", fix="give one of the two")
         return load_class(options.decoder), None
-    from graphprep.decoders.registry import TablesError, refuse_foreign, refuse_node_table, sniff
+    from graphprep.decoders.registry import TablesError, refuse_foreign, refuse_made, refuse_node_table, sniff
 
     if options.format is not None:
         refuse_foreign(storage, inputs, options.format)
@@ -267,6 +267,7 @@ def _choose(
     except UsageError:
         if not any(name in options.decoder_options for name in _EDGES_OPTIONS):
             raise
+        refuse_made(storage, inputs)
         found, why = Sniffed("edges", 1.0, ("--format", "edges")), "for its options"
     if found.decoder == "edges" and not any(name in options.decoder_options for name in _ENDS_OPTIONS):
         refuse_node_table(storage, inputs)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from graphprep.model.metadata import GraphMetadata
 from graphprep.model.schema import edge_type_text
-from graphprep.store.columns.times import count_missing, edges_words, stand_in
+from graphprep.store.columns.times import REFUSE, count_missing, edges_words, stand_in
 from graphprep.store.items import StoredArrays
 from graphprep.store.paths import ColumnPaths, edge_folder
 from graphprep.store.single import WholeStore
@@ -43,3 +43,9 @@ def find_missing_times(store: StoredArrays, kept: GraphMetadata, rule: str) -> M
         else:
             stand_ins[number] = value
     return MissingTimes(tuple(dropped), stand_ins, tuple(notes))
+
+
+def leave_missing_times(store: StoredArrays, kept: GraphMetadata, rule: str) -> MissingTimes:
+    """Leave all edges as they are, for a target whose samplers draw by no time, and say so where a rule was given."""
+    said = f"--missing-time {rule} does nothing here: this target's samplers draw by no time, and all edges stay"
+    return MissingTimes(notes=() if rule == REFUSE else (said,))
