@@ -365,7 +365,9 @@ def _choose(file: SniffedFile) -> Sniffed:
 def refuse_foreign(storage: Storage, urls: Sequence[str], name: str) -> None:
     """Raise DataError where the first files of an input are of a format that is not read, whatever the ``name`` of the decoder.
 
-    Raises UsageError for a store or an export. A server is asked for one file; what is no text is not looked at, nor for decoders that others bring.
+    Raises UsageError for a store or an export.
+
+    A server is asked for one file; what is no text is not looked at, nor for decoders that others bring.
     """
     if name not in _OF_TEXT or name not in own_decoders():
         return

@@ -47,5 +47,5 @@ def find_missing_times(store: StoredArrays, kept: GraphMetadata, rule: str) -> M
 
 def leave_missing_times(store: StoredArrays, kept: GraphMetadata, rule: str) -> MissingTimes:
     """Leave all edges as they are, for a target whose samplers draw by no time, and say so where a rule was given."""
-    said = f"--missing-time {rule} does nothing here: this target's samplers draw by no time, and all edges stay"
+    said = f"--missing-time {rule} does nothing here: this target's samplers draw by no time, and such edges stay"
     return MissingTimes(notes=() if rule == REFUSE else (said,))
