@@ -119,11 +119,6 @@ class ReorderGiven(RunGiven, total=False):
 
 class SampleGiven(RunGiven, total=False):
     seeds: str | PathLike[str] | Sequence[Any]
-    typed_ids: bool
-    batch_size: int
-    epochs: int
-    shuffle: bool
-    seed: int
     fanouts: str | Sequence[Any]
     full: int | None
     layer_sizes: str | Sequence[Any]
@@ -141,6 +136,11 @@ class SampleGiven(RunGiven, total=False):
     missing_time: str
     untimed: Literal["include", "exclude"]
     add_self_loop: bool
+    batch_size: int
+    epochs: int
+    shuffle: bool
+    seed: int
+    typed_ids: bool
     copy_columns: str | Sequence[Any]
     format: Literal["npz", "parquet"]
     overwrite: bool

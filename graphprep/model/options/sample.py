@@ -42,13 +42,6 @@ class SampleOptions:
             metavar="[TYPE=]FILE",
         ),
     ] = ()
-    typed_ids: Annotated[bool, _of_seeds("The files hold typed IDs.")] = False
-    batch_size: Annotated[int, _of_seeds("Seeds of a flow.", metavar="N")] = 1024
-    epochs: Annotated[int, _of_seeds("How often all seeds are gone through.", metavar="N")] = 1
-    shuffle: Annotated[bool, _of_seeds("Shuffle seeds in each epoch, or keep their order.", flags="--shuffle/--keep-order")] = (
-        True
-    )
-    seed: Annotated[int, _of_seeds("Seed of all that is random.", metavar="N")] = 0
     fanouts: Annotated[
         tuple[str, ...],
         _of_draws(
@@ -96,6 +89,13 @@ class SampleOptions:
         Literal["include", "exclude"], _of_draws("Draw from edge types without --time-column at any time, or not at all.")
     ] = "include"
     add_self_loop: Annotated[bool, _of_draws("Add a loop at each node, so that it is in the next layer, too.")] = False
+    batch_size: Annotated[int, _of_seeds("Seeds of a flow.", metavar="N")] = 1024
+    epochs: Annotated[int, _of_seeds("How often all seeds are gone through.", metavar="N")] = 1
+    shuffle: Annotated[bool, _of_seeds("Shuffle seeds in each epoch, or keep their order.", flags="--shuffle/--keep-order")] = (
+        True
+    )
+    seed: Annotated[int, _of_seeds("Seed of all that is random.", metavar="N")] = 0
+    typed_ids: Annotated[bool, _of_seeds("The files hold typed IDs.")] = False
     copy_columns: Annotated[
         tuple[str, ...],
         _of_files("Copy this column of nodes or edges, too; may be repeated.", metavar="[TYPE:]COL", flags="--copy-column"),
