@@ -389,17 +389,7 @@ class _EdgeWriter:
         if second is not None:
             second.finish()
             found = EdgeRuns(second.buckets, self._order, missing_key, by_arrival=False)
-            write_layout(
-                LayoutBuilder(found, index_dtype, id_dtype, edge_rows=has_columns),
-                LayoutFiles(f"{self._folder}/{other[0]}", index_dtype, id_dtype, edge_rows=has_columns),
-                self._files,
-                self._nodes[self._owner(other[0])].sizes,
-                self._counts(other[0]),
-                rules,
-                room.pool,
-                keep_positions=False,
-            )
-            found.buckets.runs.close()
+            self._write_second(other[0], found, rules, edge_rows=has_columns)
         if has_columns:
             self._write_columns(order.edge_ids, counts)
         schemas.append(
@@ -414,6 +404,21 @@ class _EdgeWriter:
             )
         )
         return counts
+
+    def _write_second(self, layout: Layout, found: EdgeRuns, rules: BuildRules, *, edge_rows: bool) -> None:
+        """Write the other layout, of edges that the first one handed on."""
+        index_dtype, id_dtype = self._dtypes
+        write_layout(
+            LayoutBuilder(found, index_dtype, id_dtype, edge_rows=edge_rows),
+            LayoutFiles(f"{self._folder}/{layout}", index_dtype, id_dtype, edge_rows=edge_rows),
+            self._files,
+            self._nodes[self._owner(layout)].sizes,
+            self._counts(layout),
+            rules,
+            self._room.pool,
+            keep_positions=False,
+        )
+        found.buckets.runs.close()
 
     def _owner(self, layout: Layout) -> str:
         return self._edges.edge_type[2 if layout == "csc" else 0]
