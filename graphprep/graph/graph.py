@@ -8,6 +8,7 @@ from typing import Any, Literal
 from graphprep.graph.queries import EdgeOrder
 from graphprep.graph.structure import GraphStructure
 from graphprep.model.ids import EdgeTypeLike, NodeTypeLike
+from graphprep.model.options.words import python_words
 
 
 class Graph(GraphStructure):
@@ -80,6 +81,7 @@ class Graph(GraphStructure):
 
         return clients.to_networkx(self, ids)
 
+    @python_words()
     def to_pyg(self, features: str | Sequence[str] = (), missing_time: str = "refuse") -> Any:
         """Return ``torch_geometric.data.Data``, ``HeteroData`` where there are several types; a copy in memory.
 

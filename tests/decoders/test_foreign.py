@@ -219,6 +219,17 @@ def test_rdf_is_no_list_of_triples(tmp_path, format, text, line, what):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "text", [RDF, b'<http://a/1> <http://a/age> "7"^^<http://int> .\n', b"@prefix a: <http://a/> .\na:1 a:knows a:2 .\n"]
+)
+def test_rdf_is_no_table(tmp_path, text):
+    path = tmp_path / "g.nt"
+    path.write_bytes(text)
+    for tables in ({"edges": {"n:e:n": path}}, {"nodes": {"n": path}}):
+        with pytest.raises(DataError, match=r"g\.nt:\d:1: this is .* \(RDF\), which is not read"):
+            graphprep.convert(out=tmp_path / "out", **tables)
+
+
 def test_remedy_of_rdf(tmp_path):
     path = tmp_path / "g.nt"
     path.write_bytes(RDF.replace(b"_:b0 .", b"_:b0 <http://graph> ."))

@@ -168,6 +168,7 @@ def test_a_notebook_is_told_parameters_and_a_shell_flags(store, edges, capsys):
         ("name it with --format: edges", "name it with format: edges"),
         ("--header now", 'decoder_options["header"] now'),
         ("add --id-type string", 'add decoder_options["id_type"]="string"'),
+        ("with --as count=NAME, or", 'with as_="count=NAME", or'),
         ("or --no-quote", 'or decoder_options["quote"]=False'),
         ("leave out --no-edge-ids", "leave out edge_ids=False"),
         ("write the bytes as they are: --option texts=binary", "write the bytes as they are: texts=binary"),

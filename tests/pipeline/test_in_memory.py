@@ -670,6 +670,10 @@ def test_what_is_wrong_is_told_with_its_frame_column_and_row(tmp_path, name):
      "num_nodes is for types without a table, not for 'user'\n  fix: leave out one of the two"),
     ({"nodes": {"user": items()}, "decoder_options": {"id_col": {"item": "id"}}},
      "decoder_options: id_col: no table is of type 'item'\n  fix: use one of user"),
+    ({"nodes": {"user": items()}, "decoder_options": {"weight_col": 3.5}},
+     "decoder_options: weight_col must be a text, found 3.5\n  fix: correct the value"),
+    ({"nodes": {"user": items()}, "decoder_options": {"weight_col": {"user": ["w"]}}},
+     "decoder_options: weight_col must be a text, found ['w']\n  fix: correct the value"),
     ({"nodes": {"user": items()}, "decoder_options": {"delimiter": ","}},
      "decoder_options: there is no option 'delimiter' for what is in memory\n"
      "  fix: use one of id_col, weight_col, id_type, src_col, dst_col, time_col, time_unit, columns, drop_columns"),

@@ -181,14 +181,17 @@ def test_sums_that_fit_are_computed(values, tmp_path):
 
 def test_dates_codes_and_ids_are_not_added_up(tmp_path):
     table = {"src": [0, 0], "dst": [1, 1], "day": np.array(["2020-01-02", "2021-01-01"], "M8[s]"), "kind": ["b", "a"]}
-    pq.write_table(pa.table(table | {"edge_id": [7, 9], "k": [1, 2], "parent_id": [5, 6]}), tmp_path / "e.parquet")
+    pq.write_table(
+        pa.table(table | {"ok": [False, True], "edge_id": [7, 9], "k": [1, 2], "parent_id": [5, 6]}), tmp_path / "e.parquet"
+    )
     graphprep.convert(str(tmp_path / "e.parquet"), str(tmp_path / "store"), categories=["_N:_E:_N:kind"])
     summary = graphprep.transform(tmp_path / "store", tmp_path / "out", "to-simple sum")
     graph = graphprep.load(tmp_path / "out")
     row = graph.to_arrow(graph.edge_types[0]).to_pylist()[0]
     assert (row["kind"], row["k"], row["parent_id"]) == ("b", 3, 5)
     assert str(row["day"]).startswith("2020-01-02")
-    note = "sum: dates, codes, labels and IDs have the value of the first edge: 'day', 'kind', 'edge_id', 'parent_id'"
+    names = "'day', 'kind', 'ok', 'edge_id', 'parent_id'"
+    note = f"sum: dates, codes, booleans, labels and IDs have the value of the first edge: {names}"
     assert note in summary.notes
     graphprep.transform(tmp_path / "store", tmp_path / "max", "to-simple max")
     row = graphprep.load(tmp_path / "max").to_arrow(graph.edge_types[0]).to_pylist()[0]

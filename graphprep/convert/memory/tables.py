@@ -200,14 +200,14 @@ class Settings:
 
     def _by_type(self, option: str, value: Any) -> dict[Owner | None, Any]:
         if not isinstance(value, Mapping):
-            return {None: value}
+            return {None: _text(option, value)}
         found: dict[Owner | None, Any] = {}
         for key, one in value.items():
             owner = owner_of(key)
             if owner not in self._types:
                 listed = [edge_type_text(one) if isinstance(one, tuple) else one for one in self._types]
                 raise UsageError(f"decoder_options: {option}: no table is of type {key!r}", fix=one_of(listed, found=key))
-            found[owner] = one
+            found[owner] = _text(option, one)
         return found
 
     def _dtypes(self, given: Any) -> Iterator[tuple[Owner | None, str, str]]:
@@ -242,3 +242,10 @@ def unreadable(value: object, place: str, readable: str = _READABLE) -> UsageErr
     kind = type(value)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     return UsageError(f"cannot read {name}", place=place, fix=f"give {readable}")
+
+
+def _text(option: str, value: Any) -> str | None:
+    """Return an option's value, a text or the number of a column. Raises UsageError."""
+    if value is None or isinstance(value, str) or type(value) is int:
+        return None if value is None else str(value)
+    raise UsageError(f"decoder_options: {option} must be a text, found {value!r}", fix="correct the value")

@@ -422,7 +422,7 @@ def _tell_dimacs(file: SniffedFile) -> Foreign | None:
     return Foreign(f"a DIMACS file, whose edges begin with {line!r}", f"give the edges alone: {take}")
 
 
-def _tell_rdf(file: SniffedFile) -> Foreign | None:
+def tell_rdf(file: SniffedFile) -> Foreign | None:
     """Tell N-Triples and N-Quads, and Turtle by its prefixes."""
     found = _RDF_LINE.match(file.head) or _TURTLE.match(file.head)
     if found is None:
@@ -437,7 +437,7 @@ def _tell_rdf(file: SniffedFile) -> Foreign | None:
 
 # How the names of such files end, what they have, and what they are: the first that fits tells.
 FOREIGN_LOOKS: tuple[tuple[str, re.Pattern[bytes], Foreign | Callable[[SniffedFile], Foreign | None]], ...] = (
-    ("", re.compile(rb"\A\s*[#<_@pb]", re.IGNORECASE), _tell_rdf),
+    ("", re.compile(rb"\A\s*[#<_@pb]", re.IGNORECASE), tell_rdf),
     ("", re.compile(rb"\A\s*<"), _tell_xml),
     ("", re.compile(rb"\A\s*\{"), _tell_json),
     (

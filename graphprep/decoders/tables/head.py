@@ -26,7 +26,7 @@ from graphprep.decoders.tables.columns import Header
 from graphprep.engine.budget import format_size
 from graphprep.model.errors import DataError, GraphprepError, UsageError
 from graphprep.model.graph_config import TableConfig
-from graphprep.model.protocols import InputStorage
+from graphprep.model.protocols import InputStorage, SniffedFile
 from graphprep.storage.faults import display_url
 
 FileKind = Literal["text", "jsonl", "parquet", "arrow", "arrays"]
@@ -220,8 +220,13 @@ def _open_quote(url: str, head: bytes, table: TableConfig) -> DataError | None:
 
 
 def _refuse_binary(url: str, head: bytes) -> None:
-    """Raise DataError for a NUL byte, for lines that end with CR alone, and for what is known by its first bytes."""
+    """Raise DataError for a NUL byte, lines that end with CR alone, RDF, and what is known by its first bytes."""
     refuse_binary(url, head)
+    if head.lstrip().startswith((b"<", b"_:", b"@prefix", b"#")):
+        from graphprep.decoders.looks.formats import tell_rdf
+
+        if (foreign := tell_rdf(SniffedFile(url, head, complete=False))) is not None:
+            raise foreign.refusal(url)
     refuse_lone_returns(url, head)
     at = head.find(b"\0")
     if at >= 0:

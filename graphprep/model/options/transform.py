@@ -42,6 +42,7 @@ class TransformOptions:
             "Call a column that an operation makes NAME; COLUMN says which, where it makes several. Repeatable.",
             flags="--as",
             metavar="[COLUMN=]NAME",
+            words=r"[^\s,;]+=NAME",
         ),
     ] = ()
     maps: Annotated[

@@ -141,12 +141,12 @@ def _to_simple(step: Step, arguments: Sequence[str]) -> Recipe:
 
 
 def _tell_unmerged(step: Step, merge: str, chosen: Collection[int]) -> None:
-    """Name the columns of numbers of which no ``sum`` or ``max`` is taken."""
+    """Name the columns of numbers and booleans of which no ``sum`` or ``max`` is taken."""
     columns = [column for number in chosen for column in step.store.metadata.edge_schemas[number].columns]
-    left = [one.name for one in columns if one.kind == "dense" and one.dtype != "bool" and not is_merged(one, merge)]
+    left = [one.name for one in columns if one.kind == "dense" and not is_merged(one, merge)]
     if merge in ("sum", "max") and left:
         names = ", ".join(map(repr, dict.fromkeys(left)))
-        step.notes.append(f"{merge}: dates, codes, labels and IDs have the value of the first edge: {names}")
+        step.notes.append(f"{merge}: dates, codes, booleans, labels and IDs have the value of the first edge: {names}")
 
 
 def _node_subgraph(step: Step, arguments: Sequence[str]) -> Recipe:
