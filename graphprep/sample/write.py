@@ -29,6 +29,7 @@ from graphprep.store.items import StoredArray
 from graphprep.store.single import WholeStore
 
 SHARD_BYTES = 16 << 20  # a shard is closed when it holds as much
+_ZIP64_VERSION = 45  # of the archive format
 _LIST_BYTES = 36  # of a value of a list while Parquet is written: levels, the page, and what these grow by (measured)
 _ARRAYS = (
     "layer_offsets", "node_mapping", "block_offsets", "sources", "indptr", "edge_mapping", "node_times", "edge_weights",
@@ -262,12 +263,22 @@ class _Hashed(io.RawIOBase):
         return len(data)
 
 
+class _Entry(zipfile.ZipInfo):
+    """An entry of an archive whose header is the same in all Pythons: 3.11.4 and later mark it as what needs ZIP64."""
+
+    def FileHeader(self, zip64: bool | None = None) -> bytes:  # noqa: N802 - its name there
+        """Return the header, with the version that is needed, and no sizes, which stand behind the data."""
+        self.create_version = self.extract_version = _ZIP64_VERSION
+        header = super().FileHeader(zip64)
+        return header[:4] + _ZIP64_VERSION.to_bytes(2, "little") + header[6:18] + b"\xff" * 8 + header[26:]
+
+
 def _write_npz(file: _Hashed, flows: Sequence[GrownFlow], members: Sequence[Member]) -> None:
     """Write members front to back: sizes and checksums stand behind them, and in the directory at the end."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for member in members:
             size = sum(map(member.size, flows))
-            with archive.open(f"{member.name}.npy", "w", force_zip64=True) as entry:
+            with archive.open(_Entry(f"{member.name}.npy"), "w", force_zip64=True) as entry:
                 entry.write(npy_header(member.dtype, (size, *member.item_shape)))
                 for flow in flows:
                     for piece in member.pieces(flow):
